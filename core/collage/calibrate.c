@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what this machine's processor and memory can do at most.
+// Measures the peak speed of this machine's processor and memory.
 #include "core/collage/calibrate.h"
 
 #include <math.h>
@@ -15,7 +15,8 @@
 #endif
 
 // Each figure is the best of a few rounds: a round that was interrupted says nothing about the machine. Time is the
-// processor time of this thread, which goes on only while it runs, so that a busy machine shows what an idle one does.
+// processor time of this thread, which goes on only while it runs, so that a busy machine gives the figures of an idle
+// one.
 enum { ROUNDS = 6, FMA_ROUNDS = 40, FMA_STEPS = 100000, COPY_BYTES = 32 << 20, SLICES = 32, CALLS = 10000 };
 
 static int64_t thread_ns(void) {
@@ -55,7 +56,7 @@ typedef struct multiplier_t {
   size_t lanes;
 } multiplier_t;
 
-// The best that this machine has.
+// The best round on this machine.
 static multiplier_t choose_multiplier(void) {
   static const multiplier_t rows[] = {
       {"portable", fma_scalar, 1},
@@ -87,8 +88,8 @@ static double measure_flops(void) {
   return best;
 }
 
-// Bytes read and bytes written count. The memory is copied in slices, and each slice counts by its best round: others
-// that use the memory meanwhile disturb some slices of each round, and seldom the same ones.
+// Bytes read and bytes written count. The memory is copied in slices, and each slice counts by its best round: other
+// programs disturb some slices of each round, and seldom the same ones.
 static double measure_bandwidth(uint8_t *from, uint8_t *to) {
   enum { SLICE_BYTES = COPY_BYTES / SLICES };
   int64_t best_ns[SLICES];
@@ -106,7 +107,7 @@ static double measure_bandwidth(uint8_t *from, uint8_t *to) {
   return 2.0 * COPY_BYTES / (double)(sum_ns > 0 ? sum_ns : 1);
 }
 
-// What calling an outlined function costs besides its work: it is reached through an address and finds its data in
+// The cost of calling an outlined function besides its work: the call goes through an address and finds its data in
 // tensors.
 __attribute__((noinline)) static int32_t call_target(const byoc_call_t *call) {
   return *(const int32_t *)call->tensors[0].data + *(const int32_t *)call->tensors[1].data;

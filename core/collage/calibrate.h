@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine's processor and memory can do at most, one thread: measured in a tenth of a second.
+// The peak speed of this machine's processor and memory, for one thread, measured in a tenth of a second.
 #ifndef BYOC_CORE_COLLAGE_CALIBRATE_H_
 #define BYOC_CORE_COLLAGE_CALIBRATE_H_
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidates: sub-graphs that some target could take, with what that would cost. Rules make them
-// (core/collage/rules.h), a price list prices them (core/collage/price_list.h), the cover search (core/collage/cover.h)
-// picks among them.
+// Candidates: sub-graphs that a target could compute, with their costs. Rules make them (core/collage/rules.h), a price
+// list finds their costs (core/collage/price_list.h), the cover search (core/collage/cover.h) picks among them.
 //
 // Example:
 //   byoc_candidates_t list;
@@ -23,21 +22,22 @@ struct byoc_candidate_t {
   byoc_index_set_t nodes;
   uint32_t index;  // in its list
   uint32_t target; // index in the target list: also the order of preference when costs tie
-  // The (target, device, layout) combination that its values live in, numbered by whoever sets up the search; what
-  // transition costs depend on. The rules set it to the target's index.
+  // The (target, device, layout) combination of its values, as a number that the caller of the search chooses.
+  // Transition costs depend on it. The rules set it to the target's index.
   uint32_t place;
-  const char *rule;              // who proposed it: "cutlass.conv_relu", "c.host"
+  const char *rule;              // the rule that proposed it: "cutlass.conv_relu", "c.host"
   const char *composite;         // the Composite attribute if it is one pattern match; else NULL
   const byoc_rule_t *definition; // the backend's row; NULL for the native target
   uint32_t match_number;         // which of several ways to match these nodes was accepted; 0: the first
   bool is_primitive;             // becomes a function of its own
-  // What a combined candidate was made of, in topological order of their first nodes; empty if it was not combined.
+  // The candidates that a combined one was made of, in topological order of their first nodes; empty if it was not
+  // combined.
   const byoc_candidate_t *const *parts;
   uint32_t part_count;
-  double cost_ns;     // one call, without transitions; NaN: not priced yet; INFINITY: cannot be used
+  double cost_ns;     // one call, without transitions; NaN: not known yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
-  bool is_given_back; // the reason came from the backend, which gave it back
-  bool is_wrong;      // it computed something else
+  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_wrong;      // its code computed something else
 };
 
 // The smallest node limit (max_nodes) among the rules of its parts; 0: none of them has one.
@@ -45,14 +45,14 @@ uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate);
 // Combines two such limits: the smaller one, where 0 means no limit.
 uint32_t byoc_least_limit(uint32_t a, uint32_t b);
 
-// Why a target did not take something, for byoc explain: the text of its accept hook.
+// Why a target did not claim some nodes, for byoc explain: the reason of its accept hook.
 typedef struct byoc_refusal_t {
   byoc_index_set_t nodes;
   uint32_t target;
   const char *rule, *reason;
 } byoc_refusal_t;
 
-// Everything lives in the arena until deinit; pointers to candidates stay valid.
+// All candidates live in the arena until deinit, and pointers to them stay valid.
 typedef struct byoc_candidates_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_candidate_t *) items; // in the order in which they were proposed
@@ -63,12 +63,12 @@ typedef struct byoc_candidates_t {
 void byoc_candidates_init(byoc_candidates_t *list, byoc_allocator_t allocator);
 void byoc_candidates_deinit(byoc_candidates_t *list);
 
-// Adds a copy (shallow: what it points to must live in the list's arena or longer). Equal candidates coalesce: if one
-// with the same nodes, target, place and composite exists already, *out_candidate is that one and nothing is added, so
-// that each is priced once.
+// Adds a shallow copy: its pointers must stay valid as long as the list's arena. Equal candidates coalesce: if one with
+// the same nodes, target, place and composite exists already, *out_candidate is that one and nothing is added, so that
+// each is measured once.
 byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
                                   byoc_candidate_t **out_candidate);
-// Copies the texts. An identical refusal is kept only once.
+// Copies the strings. An identical refusal is kept only once.
 byoc_status_t byoc_candidates_refuse(byoc_candidates_t *list, const byoc_index_set_t *nodes, uint32_t target,
                                      const char *rule, const char *reason, byoc_diag_t *diag);
 

@@ -11,7 +11,7 @@ typedef struct byoc_rule_claimer_t {
   const byoc_index_set_t *within; // claims only these nodes; NULL: any
   byoc_arena_t *arena;            // parsed patterns go there
   byoc_diag_t *diag;
-  // What the rule's hook answers for a region.
+  // The answer of the rule's hook for a region.
   byoc_status_t (*ask)(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
                        const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted);
   void *self;

@@ -162,7 +162,7 @@ static bool step(walk_t *w, uint32_t node) {
   return false;
 }
 
-// Is there a path from `from` to `to` with something else in between? The walk begins at the smaller one.
+// Is there a path from `from` to `to` through other nodes? The walk begins at the smaller one.
 static bool has_detour(byoc_claims_t *claims, const byoc_claim_t *from, const byoc_claim_t *to) {
   const bool is_backward = to->nodes.count < from->nodes.count;
   walk_t walk = {.claims = claims,
@@ -212,7 +212,7 @@ static byoc_status_t join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *
 
 // ---- joining neighbours ----
 
-// All nodes of a claim live in one place.
+// All nodes of a claim are on one device.
 static bool may_join(const byoc_claims_t *claims, const byoc_claim_t *a, const byoc_claim_t *b) {
   if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
   if (!byoc_nodes_share_place(claims->nodes[a->nodes.data[0]], claims->nodes[b->nodes.data[0]])) return false;

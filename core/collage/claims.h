@@ -26,12 +26,13 @@ typedef struct byoc_claims_t {
   byoc_dataflow_t flow; // of the block as it was at the start
   byoc_node_t **nodes;  // the flow's
   size_t node_count;
-  byoc_claim_t **owners;              // parallel to nodes; NULL: nobody
+  byoc_claim_t **owners;              // parallel to nodes; NULL: the node is free
   BYOC_VECTOR(byoc_claim_t *) claims; // in order of creation
   byoc_arena_t arena;
   // Scratch of the search for cycles: by node, the last walk that saw it; nodes to go on from.
   uint32_t *seen, stamp, *stack;
-  // Runs of nodes that no claim reaches out of (claims.c): union-find to the first node, and the last node by it.
+  // Runs of nodes; no claim crosses the border of a run (claims.c). `run_links`: union-find to the first node;
+  // `run_ends`: the last node, by the first one.
   uint32_t *run_links, *run_ends;
 } byoc_claims_t;
 
@@ -42,9 +43,9 @@ void byoc_claims_deinit(byoc_claims_t *claims);
 // Makes all nodes free again; only those in the set are claimed.
 void byoc_claims_release(byoc_claims_t *claims, const byoc_index_set_t *within);
 
-// The claim that a node belongs to now; NULL if nobody took it.
+// The claim that a node belongs to now; NULL if it is free.
 byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node);
-// Takes free nodes.
+// Claims free nodes.
 byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
                               byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
                               byoc_claim_t **out_claim);

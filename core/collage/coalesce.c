@@ -24,7 +24,7 @@ static uint32_t group_of(const coalescer_t *c, uint32_t position) {
   return position;
 }
 
-// Could one rule, or two that may be merged, have made both?
+// Could one rule, or two rules that may be merged, have made both?
 static bool may_join(const byoc_candidate_t *a, const byoc_candidate_t *b) {
   const byoc_rule_t *one = a->definition, *other = b->definition;
   if (a->target != b->target || one == NULL || other == NULL) return false;

@@ -11,11 +11,11 @@
 typedef struct byoc_collage_rival_t {
   const char *name;
   const byoc_target_t *target; // "T;c"; NULL: all of them
-  byoc_choice_t *greedy;       // by problem: what greedy claims would make of these targets
-  byoc_lazy_cover_t *covers;   // by problem: the same, completed by the native target's best cover of the rest
+  byoc_choice_t *greedy;       // by problem: the regions of greedy claims by these targets
+  byoc_lazy_cover_t *covers;   // by problem: the same, completed by the native target's best cover of the other nodes
   bool is_possible;
   double sum_ns, expected_ns, whole_ns; // the sum is set only if all parts are measured
-  double size_ns;                       // what the libraries that its targets bring are worth, as far as is known
+  double size_ns;                       // the cost of the size of its targets' libraries, as far as it is known
   double whole_mib;                     // of the artifact; NaN: it was not built
   bool is_of_any_size;                  // the fastest, which a smaller plan of this search has beaten
   const char *id;                       // the key of its time in the database
@@ -31,9 +31,9 @@ struct byoc_collage_t {
   byoc_price_list_t *prices;       // by problem
   byoc_transitions_t *transitions; // by problem
   size_t ready;                    // problems with both
-  byoc_collage_rival_t *rivals;    // the last one: what was searched
+  byoc_collage_rival_t *rivals;    // the last one: the result of the search
   size_t rival_count;
-  byoc_estimator_t estimator;   // the options', with what devices cost
+  byoc_estimator_t estimator;   // the options', with the costs of devices
   byoc_device_costs_t *devices; // by target
   bool *is_device_known;        // by target
   byoc_measuring_t measuring;
@@ -44,37 +44,37 @@ struct byoc_collage_t {
   byoc_diag_t *diag;
 };
 
-// Rivals (collage_rivals.c): greedy placement, each backend alone, and as the last one what will be searched.
+// Alternative plans (collage_rivals.c): greedy partitioning, each backend alone, and as the last one the result of the
+// search.
 byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
 // Adds one more, at the end.
 byoc_status_t byoc_collage_add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target);
-// Candidates of every target, and the regions of the rivals, which enumeration may not reach.
+// Candidates of every target, and the regions of the alternative plans, which enumeration may not reach.
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
-// What a rival costs, measured as far as the budget goes.
+// Finds the cost of an alternative plan, measured as far as the budget goes.
 byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival);
-// Makes the rival's choices the choices of the problems.
+// Makes the choices of the alternative plan those of the problems.
 byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival);
-// Places by a rival of this search. Layout changes that a later search inserted are removed first.
+// Partitions by an alternative plan of this search. Layout changes that a later search inserted are removed first.
 byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
                                  byoc_placement_t *placement);
 
 // Size (collage_size.c).
 // Looks for a plan that brings fewer libraries and costs less, with their size, than the plan that was found. If there
-// is one, it is added behind all rivals and counts as what was found.
+// is one, it is added as the last alternative and counts as the result of the search.
 byoc_status_t byoc_collage_weigh(byoc_collage_t *c);
-// What so many MiB are worth in a plan that takes base_ns.
+// The cost of so many MiB in a plan that takes base_ns.
 double byoc_collage_size_ns(const byoc_collage_t *c, double mib, double base_ns);
 
-// Whole models and what is remembered of them (collage_whole.c).
-// The module's blocks, and what its devices cost.
+// Whole models and their records (collage_whole.c). The hash covers the module's blocks and the costs of its devices.
 uint64_t byoc_collage_hash(const byoc_collage_t *c);
 // The key of a record about the whole module: `what` names the kind of record, the other arguments tell records apart.
 byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,
                                byoc_cost_key_t *out_key);
-// Facts that are not costs but that the next build needs. Returns false if nothing was noted.
+// Notes: numbers that are not costs but that the next build needs. Returns false if there is no note.
 bool byoc_collage_recall_note(const byoc_collage_t *c, const char *id, double *out_value);
 void byoc_collage_note(const byoc_collage_t *c, const char *id, double value);
-// The rival that is fastest as a whole, of this search or the plain one; the plan that was searched if no times decide
+// The plan that is fastest as a whole, of this search or the plain one; the result of the search if no times decide
 // otherwise.
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
                                        byoc_collage_rival_t **out_winner);

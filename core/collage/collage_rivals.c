@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placements that a search by cost competes with, priced like its own.
+// Makes the alternative plans that a search by cost competes with, and finds their costs.
 #include "core/collage/collage_internal.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c) {
   for (size_t t = 0; t < backends && backends > 1; ++t) {
     byoc_target_t *target = targets->targets.data[t];
     const byoc_target_list_t alone = {.targets = {.data = &target, .count = 1}};
-    if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would equal the plain search's rival
+    if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would equal the plain search's alternative
     const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
     BYOC_RETURN_IF_ERROR(byoc_collage_add_rival(c, name, target));
   }
@@ -59,7 +59,7 @@ static bool is_usable(const byoc_collage_t *c, size_t index, uint32_t candidate)
   return !isinf(prices->prices.data[prices->price_of[candidate]].cost_ns);
 }
 
-// A rival's regions, except those that are known to be unusable, and the native target's candidates for the rest.
+// The regions of an alternative plan, except unusable ones, and the native target's candidates for the other nodes.
 static size_t list_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival, size_t index, bool *taken,
                          uint32_t *subset) {
   const byoc_problem_t *problem = &c->problems.items.data[index];
@@ -88,7 +88,7 @@ static size_t count_unusable(const byoc_collage_t *c, const byoc_collage_rival_t
   return count;
 }
 
-// Are there nodes that no target takes, or that none of them computes as it should?
+// Is there a node that no target claims, or that no target computes correctly?
 static bool is_impossible(byoc_status_t status) {
   return status == BYOC_NOT_FOUND || status == BYOC_MISMATCH;
 }
@@ -114,7 +114,7 @@ static byoc_status_t cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival,
   byoc_free(c->allocator, taken);
   byoc_free(c->allocator, subset);
   if (is_impossible(status)) {
-    byoc_log(BYOC_LOG_INFO, "%s is out of the question: %s", rival->name, why.message);
+    byoc_log(BYOC_LOG_INFO, "%s is no alternative: %s", rival->name, why.message);
     rival->is_possible = false;
     return BYOC_OK;
   }
@@ -148,7 +148,7 @@ byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t 
 byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
                                  byoc_placement_t *placement) {
   BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, rival));
-  // All nodes that the plain search knows still exist.
+  // All nodes of the plain search still exist.
   if (c->is_overlaid) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), c->module, NULL, diag, NULL));
   }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weighs what was searched by size: a backend may bring a library of many megabytes for next to no time.
+// Weighs plans by their size: a backend may bring a library of many megabytes for a small gain of time.
 //
-// What an artifact grows by once it has any code of a target is paid once, however many regions the target has, so that
-// the search of covers cannot know it. For each set of the targets that bring much, the cheapest cover without the
-// others is found; the cheapest of all, with what its targets bring, is the plan. That is exact: an optimum uses one of
-// these sets.
+// The library of a target is paid for once, however many regions the target has, so that the search of covers cannot
+// count it. For each set of targets with large libraries, the cheapest cover without the others is found; the cheapest
+// of all, with the libraries of its targets, is the plan. That is exact: an optimum uses one of these sets.
 #include "core/base/log.h"
 #include "core/collage/collage_internal.h"
 
-// Targets that bring much; more of them are taken for light ones. Each doubles the covers to be found.
+// The most targets with large libraries; further ones count as light. Each doubles the covers to be found.
 enum { MOST_HEAVY = 6 };
-// What a target counts as if nothing of it was built yet: it may bring a library.
+// The size of a target of which nothing was built yet: it may bring a library.
 #define UNKNOWN_MIB 40.0
-// A cover that is better by no more than this share is not better: sums are rounded.
+// A cover that is better by less than this fraction is not better: sums are rounded.
 #define SHARE_OF_ROUNDING 1e-9
 
 typedef struct weighing_t {
@@ -128,7 +127,7 @@ static byoc_status_t try_set(const weighing_t *w, uint32_t bits, best_t *best) {
   return BYOC_OK;
 }
 
-// The plan that wins by its size takes the place of what was found, which stays as a rival.
+// The plan that wins by its size replaces the result of the search, which stays as an alternative.
 static byoc_status_t replace_found(const weighing_t *w, const best_t *best, double found_mib) {
   byoc_collage_t *c = w->collage;
   byoc_collage_rival_t *fastest = &c->rivals[c->rival_count - 1];
@@ -165,7 +164,7 @@ byoc_status_t byoc_collage_weigh(byoc_collage_t *c) {
   best.weighed_ns = found->sum_ns + found->size_ns;
   byoc_status_t status = BYOC_OK;
   for (uint32_t bits = 0; bits < UINT32_C(1) << w.count && status == BYOC_OK; ++bits) {
-    // No cover is faster than the one that was found, so that one which brings as much cannot be better.
+    // No cover is faster than the one that was found, so that another one with the same libraries cannot be better.
     if (mib_of(&w, bits) < mib_of(&w, used)) status = try_set(&w, bits, &best);
   }
   if (status == BYOC_OK && best.is_found) status = replace_found(&w, &best, mib_of(&w, used));

@@ -8,7 +8,7 @@
 #include "core/base/log.h"
 #include "core/collage/constraint.h"
 
-// Models that take less are not worth timing plan by plan.
+// Models that take less time are not timed plan by plan.
 #define WHOLE_NS_AT_LEAST 20000.0
 // Backends alone are not timed either if all their parts are measured and sum to this much more than the best plan's
 // expected cost.
@@ -19,12 +19,12 @@
 // Of plans that count as equal the smallest wins; sizes are not noisy, but less than this is next to nothing.
 #define EQUAL_MIB 1.0
 
-// Estimates know what a change of layout costs, and not how much faster kernels are on blocks. Of 27 convolutional
-// networks of open batch, plans with blocked layouts were expected to take up to 1.17 times as long as others, and took
-// 0.88 of their time (geometric mean; 0.60 to 1.17; cutlass, AVX-512).
+// Estimates count the cost of a change of layout, and not the gain of kernels on blocks. Measured with 27 convolutional
+// networks of dynamic batch (cutlass, AVX-512): plans with blocked layouts took 0.60 to 1.17 of the time of others,
+// 0.88 in the geometric mean, and the estimates were up to 1.17.
 #define LAYOUT_RATIO 1.2
 
-// ---- what is remembered ----
+// ---- records ----
 
 byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64_t hash, byoc_arena_t *arena,
                                byoc_cost_key_t *out_key) {
@@ -59,7 +59,7 @@ uint64_t byoc_collage_hash(const byoc_collage_t *c) {
   return hash;
 }
 
-// Hashes which nodes of which problem go where; all other nodes stay with the native target.
+// Hashes the targets of the nodes of each problem; all other nodes stay with the native target.
 static uint64_t hash_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival) {
   uint64_t hash = byoc_collage_hash(c);
   for (size_t i = 0; i < c->problems.items.count; ++i) {
@@ -169,13 +169,13 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   return BYOC_OK;
 }
 
-// What the size of an entrant's artifact is noted as; "" when out of memory, which nothing is noted as.
+// The key of the note about the size of an entrant's artifact; "" when out of memory: no note has this key.
 static const char *size_id(const contest_t *contest, size_t entrant) {
   const char *id = byoc_arena_format(&contest->collage->arena, "%s MiB", contest->entrants[entrant].rival->id);
   return id != NULL ? id : "";
 }
 
-// Reads what an earlier build measured; false if a time or a size is missing.
+// Reads the times and sizes of an earlier build; false if one is missing.
 static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
   (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
@@ -203,7 +203,7 @@ static uint64_t hash_contest(const contest_t *contest) {
 }
 
 // A plan that had no time in an earlier build gets none in this one, unless this one has more time. If no plan was
-// timed though there was time left, something failed, and it is tried again.
+// timed although there was time left, a step failed, and the contest is tried again.
 static byoc_status_t time_entrants(contest_t *contest) {
   byoc_collage_t *c = contest->collage;
   double times[ENTRANTS_MAX], sizes[ENTRANTS_MAX], spent_ns = 0, budget_ns = c->options->budget_s * 1e9;
@@ -241,7 +241,7 @@ static const char *print_time(double ns, char text[32]) {
   return text;
 }
 
-// Copies times to rivals that equal an entrant.
+// Copies times to alternative plans that equal an entrant.
 static void share_times(const contest_t *contest, byoc_collage_t *c) {
   for (size_t r = 0; r < c->rival_count; ++r) {
     byoc_collage_rival_t *rival = &c->rivals[r];
@@ -266,7 +266,7 @@ static void find_least(contest_t *contest) {
   }
 }
 
-// Its time, and what it is larger than the smallest.
+// Its time, and the cost of its size beyond that of the smallest plan.
 static double weighed(const contest_t *contest, const byoc_collage_rival_t *rival) {
   const double more_mib = isnan(rival->whole_mib) ? 0 : rival->whole_mib - contest->least_mib;
   return rival->whole_ns + byoc_collage_size_ns(contest->collage, more_mib, contest->least_ns);
@@ -314,9 +314,10 @@ static byoc_collage_rival_t *first_of(const contest_t *contest, const equals_t *
   return of_any_size;
 }
 
-// Of the plans that are as good as the best by time and size, the smallest wins, and of those that are as small the
-// simplest: one with layout changes before one without, a backend alone before several, greedy placement before what
-// was found, and what was found for its size before the fastest. Chance alone makes no plan the winner.
+// Of the plans that are as good as the best by time and size, the smallest wins, and of equally small ones the
+// simplest: one with layout changes before one without, a backend alone before several, greedy partitioning before the
+// result of the search, and a plan that was chosen for its size before the fastest. Chance alone makes no plan the
+// winner.
 static entrant_t find_best(contest_t *contest) {
   find_least(contest);
   const equals_t equals = find_equals(contest);
@@ -329,7 +330,7 @@ static entrant_t find_best(contest_t *contest) {
   return (entrant_t){NULL, NULL};
 }
 
-// What the parts of a plan cost whose prices are estimates: those of open shapes cannot be measured.
+// The sum of the estimated costs of a plan: candidates of dynamic shapes cannot be measured.
 static double estimated_ns(const byoc_collage_t *c, const byoc_collage_rival_t *rival) {
   double sum_ns = 0;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
@@ -376,7 +377,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
   entrant_t best = find_best(&contest);
   if (best.rival == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
-  bool is_same = strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and what others do
+  bool is_same = strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and equal to another plan
   if (is_same) return BYOC_OK;
   *out_search = best.search;
   *out_winner = best.rival;

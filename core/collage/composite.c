@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the constants that a rule asks for operands of a composite function.
+// Makes the constants that a rule names operands of a composite function.
 #include "core/collage/composite.h"
 
 #include "core/plugin/accepted_match.h"

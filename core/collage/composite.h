@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Composite functions: what the match of a pattern rule becomes inside a region.
+// Composite functions: the matches of pattern rules inside a region.
 #ifndef BYOC_CORE_COLLAGE_COMPOSITE_H_
 #define BYOC_CORE_COLLAGE_COMPOSITE_H_
 

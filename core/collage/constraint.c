@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which targets may take a node, and whether every node that is bound to a target was taken by it.
+// Finds the targets that may claim a node, and checks that every node that is bound to a target was claimed by it.
 #include "core/collage/constraint.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ int32_t byoc_target_device(const byoc_target_t *target) {
   return byoc_target_runs_on_device(target) ? target->kind->backend->device_type : kDLCPU;
 }
 
-// A backend's kernels on a device take what has no known size only if it says so.
+// A backend's kernels on a device get tensors of unknown size only if the backend declares that they can.
 static bool has_known_sizes(const byoc_node_t *node) {
   for (uint32_t k = 0; k < node->operand_count + node->result_count; ++k) {
     const bool is_operand = k < node->operand_count;
@@ -98,7 +98,7 @@ static bool check_known(void *self, byoc_node_t *node) {
     c->status =
         byoc_diag_error(c->diag, BYOC_INVALID_ARGUMENT,
                         "%s is bound to target '%s', which is not among the targets of this build", text, bound);
-    byoc_diag_hint(c->diag, "add --target %s, or take the target out of the value's \"on {...}\"", bound);
+    byoc_diag_hint(c->diag, "add --target %s, or remove the target from the value's \"on {...}\"", bound);
     return false;
   }
   return true;
@@ -116,10 +116,10 @@ static const char *find_reason(const check_t *c, const byoc_node_t *node, const 
     const byoc_decline_t *decline = &c->placement->declines.data[d];
     if (decline->node == node && strcmp(decline->target->kind->name, bound) == 0) return decline->reason;
   }
-  return was_given_back(node) ? "it gave the node back" : "none of its rules takes it";
+  return was_given_back(node) ? "it declined the node after claiming it" : "none of its rules claims it";
 }
 
-// The reason why a target on the device did not take the node.
+// The reason why a target on the device did not claim the node.
 static const char *find_device_reason(const check_t *c, const byoc_node_t *node, int32_t device) {
   const char *reason = "no target of this build runs on it";
   for (size_t t = 0; t < c->targets->targets.count; ++t) {
@@ -134,9 +134,9 @@ static bool check_on_device(check_t *c, const byoc_node_t *node) {
   if (device == 0) return true;
   char text[160];
   byoc_node_describe(node, text, sizeof(text));
-  c->status =
-      byoc_diag_error(c->diag, BYOC_UNSUPPORTED, "%s is bound to a device of type %d, and nothing takes it there: %s",
-                      text, (int)device, find_device_reason(c, node, device));
+  c->status = byoc_diag_error(c->diag, BYOC_UNSUPPORTED,
+                              "%s is bound to a device of type %d, and no target claims it there: %s", text,
+                              (int)device, find_device_reason(c, node, device));
   byoc_diag_hint(c->diag, "byoc::OnDevice in front of it or behind it allows a copy to the host");
   return false;
 }
@@ -150,8 +150,8 @@ static bool check_met(void *self, byoc_node_t *node) {
   if (!c->is_first_round && !was_given_back(node)) return true;
   char text[160];
   byoc_node_describe(node, text, sizeof(text));
-  c->status = byoc_diag_error(c->diag, BYOC_UNSUPPORTED, "%s is bound to target '%s', which does not take it: %s", text,
-                              bound, find_reason(c, node, bound));
+  c->status = byoc_diag_error(c->diag, BYOC_UNSUPPORTED, "%s is bound to target '%s', which does not claim it: %s",
+                              text, bound, find_reason(c, node, bound));
   return false;
 }
 

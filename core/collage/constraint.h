@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which targets may have a node at all, before any rule is asked.
+// The targets that may claim a node, before any rule is asked.
 #ifndef BYOC_CORE_COLLAGE_CONSTRAINT_H_
 #define BYOC_CORE_COLLAGE_CONSTRAINT_H_
 
@@ -7,11 +7,11 @@
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// The DLPack type of the devices on which a target's functions run, the first one of which it is; kDLCPU: the host.
+// The DLPack type of the first device on which a target's functions run; kDLCPU: the host.
 int32_t byoc_target_device(const byoc_target_t *target);
 
-// True if the node is not a call, was not given back by this target before (BYOC_ATTRIBUTE_GIVEN_BACK_BY), and each of
-// its results whose virtual device names a target or a device names this target's. The native target is not asked: it
+// True if the node is not a call, was not declined by this target before (BYOC_ATTRIBUTE_GIVEN_BACK_BY), and each
+// virtual device of its results that names a target or a device names this target's. The native target is not asked: it
 // is the last resort.
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node);
 
@@ -25,7 +25,7 @@ int32_t byoc_node_bound_device(const byoc_node_t *node);
 byoc_status_t byoc_targets_check_bound(const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                        byoc_diag_t *diag);
 // Checks that no node left to the native target is bound to another one, or to a device; otherwise BYOC_UNSUPPORTED
-// with the reason. In later rounds only nodes that were given back are checked: others were placed by their backend.
+// with the reason. In later rounds only nodes that were declined are checked: the others belong to their backend.
 byoc_status_t byoc_placement_check_bound(const byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                          const byoc_placement_t *placement, bool is_first_round, byoc_diag_t *diag);
 

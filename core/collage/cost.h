@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one outlined function costs on one target: the seam between placement and where costs come from.
+// The cost of one outlined function on one target: the interface between partitioning and the sources of costs.
 //
 // A pricer knows nothing of candidates. Two exist: measuring (core/measure/costs.h) and the analytic estimate
-// (core/collage/estimate.h). Placement outlines a candidate's nodes beside the block, composites included, with
+// (core/collage/estimate.h). The caller outlines a candidate's nodes beside the block, composites included, with
 // constants bound into the body (core/collage/outline_regions.h), asks, and erases the function (price_list.h).
 //
 // Status BYOC_OK with INFINITY is an answer ("this one cannot be used, because ..."); any other status ends the build.
 //
 // Structurally equal functions (apart from the data of large constants) are measured once: the database answers for the
-// rest.
+// others.
 #ifndef BYOC_CORE_COLLAGE_COST_H_
 #define BYOC_CORE_COLLAGE_COST_H_
 
@@ -20,13 +20,13 @@
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// What is known of a price without measuring.
+// A cost as far as it is known without measuring.
 typedef struct byoc_known_price_t {
-  const char *id;     // equal ids have one price; in the given arena; NULL: not known
+  const char *id;     // equal ids have one cost; in the given arena; NULL: not known
   double cost_ns;     // NaN: it would have to be measured
   const char *reason; // if cost_ns is INFINITY; in the given arena
-  bool is_given_back; // the reason came from the backend, which gave it back
-  bool is_estimate;   // from the analytic model, and measuring would not give another price
+  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_estimate;   // from the analytic model, and measuring would not change it
 } byoc_known_price_t;
 
 typedef struct byoc_price_request_t {
@@ -34,24 +34,25 @@ typedef struct byoc_price_request_t {
   const byoc_target_t *target;
   double cost_ns; // answers, as of `price`
   const char *reason;
-  bool is_given_back; // the reason came from the backend, which gave it back
-  bool is_passing;    // the next build may get another price: something else than the function failed
+  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_passing;    // the next build may get another cost: not the function failed, but something around it
   bool is_wrong;      // it cannot be used because it computed something else
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {
   void *self;
-  // Prices one call of `function`, with its constants, on `target` (of the list that the pricer was made with). The
-  // price is INFINITY if it cannot be used there; *out_reason then says why and is valid until the next call (otherwise
-  // NULL). The function is not changed. One thread at a time.
+  // Finds the cost of one call of `function`, with its constants, on `target` (of the list that the pricer was made
+  // with). The cost is INFINITY if it cannot be used there; *out_reason then has the reason, valid until the next call
+  // (otherwise NULL). The function is not changed. One thread at a time.
   byoc_status_t (*price)(void *self, const byoc_function_t *function, const byoc_target_t *target, byoc_diag_t *diag,
                          double *out_ns, const char **out_reason);
-  // Prices several functions of one module at once, which costs less than one by one. NULL: `price` is called for each.
+  // Finds the costs of several functions of one module at once, which takes less time than one by one. NULL: `price` is
+  // called for each.
   byoc_status_t (*price_all)(void *self, byoc_price_request_t *requests, size_t count, byoc_diag_t *diag);
-  // Looks a price up without measuring. NULL: pricing is cheap, and its results are estimates.
+  // Looks a cost up without measuring. NULL: `price` is cheap, and its results are estimates.
   byoc_status_t (*look_up)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                            byoc_arena_t *arena, byoc_diag_t *diag, byoc_known_price_t *out_price);
-  // Measures the device of a target, once: building `function`, which the target may take, brings its driver.
+  // Measures the device of a target, once: building `function`, which the target may claim, brings its driver.
   // BYOC_NOT_FOUND, BYOC_TOOL and the like say why it could not be measured. NULL: devices are not measured.
   byoc_status_t (*measure_device)(void *self, const byoc_function_t *function, const byoc_target_t *target,
                                   byoc_diag_t *diag, byoc_device_costs_t *out_costs);

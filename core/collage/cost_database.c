@@ -16,7 +16,7 @@ struct byoc_cost_database_t {
   char *path;
   sqlite3 *file;                            // NULL: cannot be used
   char reason[BYOC_COST_FILE_REASON_BYTES]; // why not
-  sqlite3 *memory;                          // what the file did not take; NULL until needed
+  sqlite3 *memory;                          // records that the file did not accept; NULL until needed
   bool warned;
 };
 
@@ -135,7 +135,7 @@ static const char *column(sqlite3_stmt *statement, int index) {
   return text != NULL ? text : "";
 }
 
-// The texts belong to the statement.
+// The strings belong to the statement.
 static byoc_cost_record_t read_record(sqlite3_stmt *statement) {
   byoc_cost_record_t record = {.key = {.id = column(statement, 0),
                                        .operators = column(statement, 1),
@@ -221,7 +221,7 @@ static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
   return finish(connection, statement);
 }
 
-// Records that the file does not take are kept in memory.
+// Records that the file does not accept are kept in memory.
 static sqlite3 *fall_back(byoc_cost_database_t *database) {
   if (database->file != NULL) warn(database);
   if (database->memory == NULL) database->memory = byoc_cost_memory_open();
@@ -340,7 +340,7 @@ byoc_status_t byoc_cost_database_prune(byoc_cost_database_t *database, int64_t a
     if (finish(database->file, statement) != SQLITE_OK) return report(database, diag);
     *out_removed = (size_t)sqlite3_changes(database->file); // the last deletion is that of costs
   }
-  // Returns the space to the file system if nobody else is using the file; otherwise a later prune does.
+  // Returns the space to the file system if no other process uses the file; otherwise a later prune does.
   if (*out_removed > 0) (void)sqlite3_exec(database->file, "VACUUM", NULL, NULL, NULL);
   return BYOC_OK;
 }

@@ -13,9 +13,9 @@
 // A cache never stops a build. Every record is a transaction of its own in a write-ahead log: a process killed at any
 // moment leaves the file usable, with all records written before. A damaged file is renamed to costs.sqlite.damaged
 // with a warning, and a fresh one is begun. A file that may only be read is read, and new
-// records are kept in memory for the life of this object. So they are, after one warning, if the file cannot be used at
-// all (disk full, written by a later byoc). A connection must
-// not be used in a forked child. One thread at a time.
+// records are kept in memory for the life of this object. The same happens, after one warning, if the file cannot be
+// used at all (disk full, written by a later byoc). A connection must not be used in a forked child. One thread at a
+// time.
 #ifndef BYOC_CORE_COLLAGE_COST_DATABASE_H_
 #define BYOC_CORE_COLLAGE_COST_DATABASE_H_
 
@@ -27,12 +27,12 @@ typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
   double cost_ns;      // INFINITY: cannot be used
   const char *reason;  // why it is infinite; NULL otherwise
-  bool is_given_back;  // the reason came from the backend, which gave it back
+  bool is_given_back;  // the reason came from the backend, which declined it
   int64_t measured_at; // seconds since 1970; 0: _put fills in the time
   int64_t used_at;     // in whole days
 } byoc_cost_record_t;
 
-// What the estimate needs to know of a machine, one thread.
+// The figures of a machine that the estimate needs, for one thread.
 typedef struct byoc_calibration_t {
   double flops_per_ns;
   double bytes_per_ns;
@@ -51,7 +51,7 @@ void byoc_cost_database_close(byoc_cost_database_t *database); // accepts NULL
 // The file that is used; NULL if records are kept in memory only.
 const char *byoc_cost_database_path(const byoc_cost_database_t *database);
 
-// Returns false if there is no such record. The texts are in `arena`.
+// Returns false if there is no such record. The strings are in `arena`.
 bool byoc_cost_database_get(byoc_cost_database_t *database, const char *id, byoc_arena_t *arena,
                             byoc_cost_record_t *out_record);
 // Adds or replaces.
@@ -60,14 +60,14 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
                                         byoc_calibration_t *out_calibration);
 void byoc_cost_database_put_calibration(byoc_cost_database_t *database, const char *machine,
                                         const byoc_calibration_t *calibration);
-// What a build noted for the next one: how long a search went on, how noisy its timing was. Notes are not costs: they
-// are neither listed nor exported. _get returns false if there is no such note.
+// Notes of a build for the next one: the time of a search, the noise of its timing. Notes are not costs: they are
+// neither listed nor exported. _get returns false if there is no such note.
 bool byoc_cost_database_get_note(byoc_cost_database_t *database, const char *id, double *out_value);
 void byoc_cost_database_put_note(byoc_cost_database_t *database, const char *id, double value);
 
-// ---- for byoc costs; these report what goes wrong ----
+// ---- for byoc costs; these report failures ----
 
-// Visits every record, ordered by target, operators, signature and id. The record's texts live until `visit` returns.
+// Visits every record, ordered by target, operators, signature and id. The record's strings live until `visit` returns.
 byoc_status_t byoc_cost_database_visit(byoc_cost_database_t *database,
                                        byoc_status_t (*visit)(void *self, const byoc_cost_record_t *record), void *self,
                                        byoc_diag_t *diag);
@@ -81,7 +81,7 @@ byoc_status_t byoc_cost_database_export(byoc_cost_database_t *database, const ch
 byoc_status_t byoc_cost_database_import(byoc_cost_database_t *database, const char *path, byoc_diag_t *diag,
                                         size_t *out_count);
 
-// Internal to the files of the database: several puts as one transaction, and a put that reports what went wrong.
+// Internal to the files of the database: several puts as one transaction, and a put that reports its failure.
 byoc_status_t byoc_cost_database_begin(byoc_cost_database_t *database, byoc_diag_t *diag);
 byoc_status_t byoc_cost_database_end(byoc_cost_database_t *database, bool keep, byoc_diag_t *diag);
 byoc_status_t byoc_cost_database_store(byoc_cost_database_t *database, const byoc_cost_record_t *record,

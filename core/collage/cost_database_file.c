@@ -28,7 +28,7 @@ static const char schema[] =
     "  reason TEXT,"                          // why it is infinite
     "  measured INTEGER NOT NULL,"            // seconds since 1970
     "  used INTEGER NOT NULL,"                // by a build, to the day
-    "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend gave it back, which is the reason
+    "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend declined it, which is the reason
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS machines ("
     "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
@@ -81,7 +81,7 @@ static int ask(sqlite3 *connection, const char *sql, int *out_number, char *text
   return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : finished != SQLITE_OK ? finished : code;
 }
 
-// In versions 1 to 3, only the text of the reason says that a backend gave something back.
+// In versions 1 to 3, only the text of the reason shows that a backend declined the function.
 static const char upgrade[] =
     "ALTER TABLE costs ADD COLUMN given_back INTEGER NOT NULL DEFAULT 0;"
     "UPDATE costs SET given_back = 1 WHERE reason LIKE 'it cannot be built: the backend gave it back: %';";
@@ -107,14 +107,14 @@ static outcome_t prepare(sqlite3 *connection, int *out_code) {
   int tables = 0, version = 0, number = 0;
   char text[128] = "";
   int code = sqlite3_busy_timeout(connection, BUSY_TIMEOUT_MS);
-  // First find out whose file it is: nothing is written into somebody else's. The number of tables is read before the
-  // version: another process may be making them, and the version comes with them.
+  // First find out whose file it is: byoc writes nothing into another program's database. The number of tables is read
+  // before the version: another process may be making them, and the version comes with them.
   if (code == SQLITE_OK) code = ask(connection, "SELECT count(*) FROM sqlite_master", &tables, text, sizeof(text));
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA user_version", &version, text, sizeof(text));
   if (code == SQLITE_OK && version > SCHEMA_VERSION) return OUTCOME_NEWER;
   if (code == SQLITE_OK && version == 0 && tables > 0) return OUTCOME_FOREIGN;
-  // Commits survive the end of the process but not a power cut: what is lost then is measured again. If the file system
-  // has no shared memory, SQLite answers with another mode, which works too.
+  // Commits survive the end of the process but not a power cut: lost costs are measured again. If the file system has
+  // no shared memory, SQLite answers with another mode, which works too.
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA journal_mode = WAL", &number, text, sizeof(text));
   if (code == SQLITE_OK) code = sqlite3_exec(connection, "PRAGMA synchronous = NORMAL", NULL, NULL, NULL);
   if (code == SQLITE_OK) code = ask(connection, "PRAGMA quick_check(1)", &number, text, sizeof(text));

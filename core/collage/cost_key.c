@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a cost depends on as text and hash.
+// Writes the key of a cost as text and as hash.
 #include "core/collage/cost_key.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static bool is_small(const byoc_constant_t *constant) {
 
 static void hash_content(hasher_t *hasher, const byoc_function_t *function);
 
-// What an operator of a plugin computes is in the plugin's file, which the function does not show.
+// The plugin's file defines its operators; the function does not show their definitions.
 static bool hash_node(void *self, byoc_node_t *node) {
   hasher_t *hasher = self;
   const byoc_op_t *op = byoc_op_of(node);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cost depends on, as text and as its hash: the key of the cost database.
+// The key of the cost database: everything that a cost depends on, as text and as a hash.
 //
-// The key holds: the structure of the function with its attributes, element types and shapes; the data of its small
-// constants (axes, clip bounds: a backend may choose its code by them), but not of its weights; the target with every
-// option, the plugin, its version and the content of its file; the native target's options (they compile the code
-// around the function); the version of byoc and of the C compiler; the machine, with the device that the target runs
-// on; the number of threads; how cold the caches are.
+// The key holds
+//   - the structure of the function with its attributes, element types and shapes;
+//   - the data of its small constants (axes, clip bounds: a backend may choose its code by them), not of its weights;
+//   - the target with every option, the plugin, its version and the content of its file;
+//   - the native target's options, which compile the code around the function;
+//   - the versions of byoc and of the C compiler;
+//   - the machine, with the device that the target runs on, the number of threads, and how cold the caches are.
 #ifndef BYOC_CORE_COLLAGE_COST_KEY_H_
 #define BYOC_CORE_COLLAGE_COST_KEY_H_
 
@@ -38,7 +40,7 @@ typedef struct byoc_cost_key_inputs_t {
 
 byoc_status_t byoc_cost_key_make(const byoc_cost_key_inputs_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,
                                  byoc_cost_key_t *out_key);
-// Hash of what costs depend on in a function: its structure, its shapes and its small constants.
+// Hash of the parts of a function that costs depend on: its structure, its shapes and its small constants.
 uint64_t byoc_cost_function_hash(const byoc_function_t *function);
 // "<processor model>; <instruction set extensions>".
 void byoc_machine_identity(byoc_string_t *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches the cheapest cover of a block, and says why there is none.
+// Searches the cheapest cover of a block, and reports why there is none.
 #include "core/collage/cover.h"
 
 #include <string.h>
@@ -36,8 +36,8 @@ static byoc_status_t find_owners(const byoc_dataflow_t *flow, byoc_candidate_t *
   return BYOC_OK;
 }
 
-// Brings `chosen` into an order in which the candidates can run: one is ready when it waits for nothing, and the first
-// ready goes first.
+// Brings `chosen` into an order in which the candidates can run: the first candidate whose operands are all there comes
+// next.
 static byoc_status_t put_in_order(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,
                                   uint32_t count, const uint32_t *owners, byoc_allocator_t allocator,
                                   byoc_diag_t *diag) {
@@ -102,7 +102,7 @@ static double sum_transitions(const byoc_dataflow_t *flow, byoc_candidate_t *con
   return sum;
 }
 
-// Every value is copied once to each other device on which something reads it; results go to the host.
+// Every value is copied once to each other device with a reader of it; results go to the host.
 static double sum_copies(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, const uint32_t *chosen,
                          const uint32_t *owners, const byoc_cover_costs_t *costs) {
   double sum = 0;
@@ -171,7 +171,7 @@ static void append_node(byoc_string_t *text, const byoc_dataflow_t *flow, uint32
   byoc_string_append(text, count > 0 ? ")" : "");
 }
 
-// Is there code for the node that computed something else?
+// Did the code of a candidate for the node compute something else?
 static bool has_wrong(byoc_candidate_t *const *candidates, size_t candidate_count, uint32_t node) {
   for (size_t i = 0; i < candidate_count; ++i) {
     if (candidates[i]->is_wrong && byoc_index_set_contains(&candidates[i]->nodes, node)) return true;
@@ -180,7 +180,7 @@ static bool has_wrong(byoc_candidate_t *const *candidates, size_t candidate_coun
 }
 
 #define FORGET_HINT                                                                                                    \
-  "byoc costs list shows what was measured, byoc costs prune --older-than 0 has all of it measured again"
+  "byoc costs list shows the measured costs; after byoc costs prune --older-than 0 they are measured again"
 
 static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *const *candidates,
                               size_t candidate_count, const byoc_cover_search_t *search, byoc_diag_t *diag) {
@@ -204,13 +204,13 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   byoc_free(p->allocator, taken);
   byoc_status_t status = BYOC_NOT_FOUND;
   if (is_wrong) {
-    status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes what it should of %s%s", text.data,
+    status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes the right values of %s%s", text.data,
                              count > NAMED_LIMIT ? " and others" : "");
   } else if (count > 0) {
-    byoc_diag_error(diag, status, "every plan costs infinity: no target takes %s%s", text.data,
+    byoc_diag_error(diag, status, "every plan costs infinity: no target claims %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
     if (bound == NULL) byoc_diag_hint(diag, FORGET_HINT);
-    if (bound != NULL) byoc_diag_hint(diag, "take target '%s' out of the value's \"on {...}\"", bound);
+    if (bound != NULL) byoc_diag_hint(diag, "remove target '%s' from the value's \"on {...}\"", bound);
   } else if (search->was_cut) {
     status = BYOC_UNSUPPORTED;
     byoc_diag_error(diag, status, "no plan was found within the search's budget of states");

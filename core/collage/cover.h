@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cheapest cover of a block: disjoint candidates that hold every node, that do not wait for each other in a circle,
-// and that cost least, including what it costs to hand values from one place to another.
+// and that cost least, including the cost of passing values from one place to another.
 //
 // Example:
 //   byoc_cover_t cover;
@@ -10,19 +10,18 @@
 //   for (uint32_t i = 0; i < cover.count; ++i) outline(candidates.items.data[cover.chosen[i]]);
 //   byoc_cover_deinit(&cover);
 //
-// How it works. Nodes are taken in a topological order. A state is what has been covered, and the next step covers the
+// How it works. Nodes are taken in a topological order. A state is a set of covered nodes, and the next step covers the
 // first uncovered node by each candidate that fits. That order is canonical: every cover is reached by exactly one
-// path, and the cheapest path to the last node is the cheapest cover. Two states are one if their futures are the same,
-// i.e. if they agree on (1) the first uncovered node, (2) the parts of chosen candidates behind it, (3) the places of
-// the covered nodes that uncovered ones still read, and the devices that they were copied to, and (4) which of these
-// values depend on a chosen candidate that itself still waits for something uncovered (this keeps circles out). So
-// states collapse wherever the graph is narrow: at a node that everything passes through, at most one state per place
-// is left.
+// path, and the cheapest path to the last node is the cheapest cover. Two states are one if they agree on (1) the first
+// uncovered node, (2) the parts of chosen candidates behind it, (3) the places of the covered nodes that uncovered ones
+// still read, and the devices that they were copied to, and (4) which of these values depend on a chosen candidate that
+// itself still waits for something uncovered (this keeps circles out). So states collapse wherever the graph is narrow:
+// at a node that all paths pass through, at most one state per place is left.
 //
 // A state is dropped, without losing the least cost, if its cost plus an admissible bound of the rest (a dual solution
-// of the cover without transitions) reaches the cost of a plan already found, or if another state is cheaper by more
-// than the transitions to come can make up for. If more states are left than the budget allows, the worst are dropped,
-// and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
+// of the cover without transitions) reaches the cost of a known plan. It is also dropped if another state is cheaper by
+// more than the largest difference of later transitions. If more states are left than the budget allows, the worst are
+// dropped, and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
 #ifndef BYOC_CORE_COLLAGE_COVER_H_
 #define BYOC_CORE_COLLAGE_COVER_H_
 
@@ -44,9 +43,9 @@ typedef struct byoc_cover_costs_t {
   // and finite. The function is called once for each triple before the search, equal places included. NULL: all
   // transitions cost nothing.
   double (*transition)(void *self, uint32_t node, uint32_t from_place, uint32_t to_place);
-  // Copies between devices, which come on top: one for each value and each other device on which something reads it,
-  // however many candidates do, and one to the host for what the block returns. They cost nanoseconds, at least 0 and
-  // finite. 0 or 1 devices: there are none, and the rest is not read.
+  // Copies between devices, which come on top: one for each value and each other device with a reader of it,
+  // independent of the number of readers, and one to the host for results of the block. They cost nanoseconds, at least
+  // 0 and finite. 0 or 1 devices: there are none, and the rest is not read.
   uint32_t device_count;                          // at most BYOC_COVER_DEVICES
   uint32_t (*device)(void *self, uint32_t place); // on which a place is
   double (*copy)(void *self, uint32_t node, uint32_t from_device, uint32_t to_device);
@@ -63,7 +62,7 @@ typedef struct byoc_cover_options_t {
   bool no_dominance;        // do not drop dominated states
 } byoc_cover_options_t;
 
-// The cover that was found.
+// The result of the search.
 typedef struct byoc_cover_t {
   byoc_allocator_t allocator;
   uint32_t *chosen; // indices into the candidates, in an order in which they can run
@@ -76,7 +75,7 @@ typedef struct byoc_cover_t {
   uint32_t peak_states;  // the largest number of states at one node
 } byoc_cover_t;
 
-// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate takes, with the
+// BYOC_NOT_FOUND: every cover costs infinity; the message names the nodes that no finite candidate holds, with the
 // reasons. BYOC_MISMATCH: the same, and the code of a candidate for such a node computed something else.
 // BYOC_UNSUPPORTED: there may be a cover, but none was found within the budget (this cannot happen if every node has a
 // finite candidate of its own). BYOC_INVALID_ARGUMENT: a cost is negative or missing, or there are more than 250
@@ -87,7 +86,7 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
                                 byoc_cover_t *out_cover);
 void byoc_cover_deinit(byoc_cover_t *cover);
 
-// Computes what these candidates cost together, transitions included, and checks that they are a cover:
+// Computes the cost of these candidates together, transitions included, and checks that they are a cover:
 // BYOC_INVALID_DATA if a node is missing or held twice, or if the candidates wait for each other in a circle. `chosen`
 // is brought into an order in which they can run. Used for replayed plans and for the search's own last check.
 byoc_status_t byoc_cover_evaluate(const byoc_dataflow_t *flow, byoc_candidate_t *const *candidates, uint32_t *chosen,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lower bound of what is left to pay: numbers on the nodes whose sum, over the nodes of any candidate, is at most its
-// cost (a solution of the dual of the exact cover without transitions). Whatever covers a set of nodes costs at least
-// the sum of their numbers. Three ways to get such numbers are tried, and the one with the largest sum is kept:
+// Finds a lower bound of the remaining cost: numbers on the nodes whose sum, over the nodes of any candidate, is at
+// most its cost (a solution of the dual of the exact cover without transitions). Any cover of a set of nodes costs at
+// least the sum of their numbers. Three ways to get such numbers are tried, and the one with the largest sum is kept:
 //   share    each node gets the least share of a candidate's cost
 //   forward  each node gets as much as the candidates that end there allow: exact where candidates are intervals
 //   backward the same from the other end

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between devices in the cover search: what each value costs to bring from one device to another, and what that
-// makes of states. A copy serves all readers on its device, so a state remembers where each value has been copied to.
+// Counts copies between devices in the cover search: the cost of bringing each value from one device to another, and
+// the copies in states. A copy serves all readers on its device, so a state remembers where each value has been copied
+// to.
 #include <math.h>
 
 #include "core/collage/cover_problem.h"
@@ -82,7 +83,7 @@ byoc_status_t byoc_cover_ask_copies(byoc_cover_problem_t *p, const byoc_cover_co
 
 // ---- states ----
 
-// What it costs to read on `device` a value that the devices of `mask` have.
+// The cost of reading on `device` a value that the devices of `mask` have.
 static double read_on(const double *row, uint8_t *mask, uint32_t device) {
   if (*mask >> device & 1) return 0;
   *mask |= (uint8_t)(1u << device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which the cover search takes the nodes. Any topological order gives the same least cost; the fewer
-// values are read across it, the fewer states there are.
+// Chooses the order in which the cover search takes the nodes. Any topological order gives the same least cost; the
+// fewer values are read across it, the fewer states there are.
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,8 +92,8 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
   return ok;
 }
 
-// How much is open, summed over all positions: values from where they are made to where they are last read, and
-// candidates from their first node to their last.
+// The width of an order, summed over all positions: values from their producer to their last reader, and candidates
+// from their first node to their last.
 static uint64_t width_of(const byoc_cover_problem_t *p, const uint32_t *position) {
   const byoc_dataflow_t *flow = p->flow;
   uint64_t width = 0;

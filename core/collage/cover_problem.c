@@ -164,7 +164,7 @@ static byoc_status_t ask_transitions(byoc_cover_problem_t *p, const byoc_cover_c
 
 // ---- slots ----
 
-// A slot is taken where a node is made and given back at its last reader, the lowest free one first.
+// A slot is allocated where a node is made and freed at its last reader; the lowest free slot comes first.
 static bool assign_slots(byoc_cover_problem_t *p) {
   uint32_t n = p->node_count, top = p->input_count;
   p->slots = BYOC_ARENA_ARRAY(&p->arena, uint32_t, n);

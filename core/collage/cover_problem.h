@@ -90,7 +90,7 @@ static inline const double *byoc_cover_copies(const byoc_cover_problem_t *p, uin
 // Sets order, position and the neighbours: the order of search is the block's own or one that keeps fewer values
 // waiting, whichever is narrower (cover_order.c).
 byoc_status_t byoc_cover_order(byoc_cover_problem_t *problem, byoc_diag_t *diag);
-// Sets all that is about devices (cover_copies.c).
+// Sets the fields about devices (cover_copies.c).
 byoc_status_t byoc_cover_ask_copies(byoc_cover_problem_t *problem, const byoc_cover_costs_t *costs, byoc_diag_t *diag);
 // Drops items that another one replaces at no higher cost, wherever they would be used (cover_prune.c).
 byoc_status_t byoc_cover_prune(byoc_cover_problem_t *problem, byoc_diag_t *diag);

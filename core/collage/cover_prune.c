@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drops candidates that no cheapest cover needs. Each rule says what replaces a dropped one wherever it was used, at no
-// higher cost and without a circle, so the least cost does not change.
+// Drops candidates that no cheapest cover needs. For each dropped one there is a replacement wherever it was used, at
+// no higher cost and without a circle, so the least cost does not change.
 #include <stdlib.h>
 
 #include "core/collage/cover_problem.h"
@@ -52,7 +52,8 @@ static double most_extra(const byoc_cover_problem_t *p, const byoc_cover_item_t 
   return extra;
 }
 
-// a is replaced by b: they have the same nodes, and b is cheaper by at least what the transitions can make up for.
+// a is replaced by b: they have the same nodes, and b is cheaper by at least the largest difference of their
+// transitions.
 static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const byoc_cover_item_t *by) {
   double saved = item->cost - by->cost;
   if (saved < 0) return false;
@@ -61,7 +62,7 @@ static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *
   return saved > extra;
 }
 
-// Larger candidates are few and not worth this check.
+// Larger candidates are few, and this check would not pay for them.
 #define SPLIT_LIMIT 64
 
 // c is replaced by its nodes one by one, in the same place. Splitting adds no circle: a circle among the parts would be

@@ -6,7 +6,7 @@
 #include "core/collage/cover_states.h"
 
 #define DEFAULT_BUDGET 2000000
-#define FIRST_WIDTH    24    // states per position in the first pass, which finds a plan to measure the others against
+#define FIRST_WIDTH    24    // states per position in the first pass, which finds a plan to compare the others with
 #define UNIT_BYTES     64.0  // each of a state's UNIT_BYTES adds one unit of work
 #define PAIR_LIMIT     16384 // a state that needs more is dropped like one over the width
 
@@ -99,7 +99,7 @@ static bool enter_item(searcher_t *s, const byoc_cover_item_t *item) {
   return true;
 }
 
-// Finds what the item reads and feeds; returns the cost of the transitions that it causes.
+// Finds the nodes that the item reads and feeds; returns the cost of its transitions.
 static bool connect_item(searcher_t *s, double *out_cost) {
   const byoc_cover_problem_t *p = s->p;
   const byoc_cover_item_t *item = s->item;
@@ -136,7 +136,7 @@ static bool connect_item(searcher_t *s, double *out_cost) {
   return true;
 }
 
-// True if something that the item feeds leads to something that it reads.
+// True if a node that the item feeds leads to a node that it reads.
 static bool closes_circle(searcher_t *s) {
   const uint64_t *pairs = byoc_cover_pairs(s->state);
   for (uint32_t i = 0; s->feeds_any && i < s->state->pair_count; ++i) {
@@ -151,8 +151,8 @@ static int compare_pairs(const void *left, const void *right) {
   return *a < *b ? -1 : *a > *b;
 }
 
-// `last` (of an open candidate that waits) leads to the item, or is the item's own. So it leads to the item's nodes,
-// and to everything that the nodes fed by the item lead to.
+// Adds the pairs of `last`, the last node of an open candidate that waits. It leads to the item, or the candidate is
+// the item. So it leads to the item's nodes, and to all nodes behind those that the item feeds.
 static bool add_pairs(searcher_t *s, uint32_t last) {
   for (uint32_t k = 0; k < s->item->count; ++k) {
     uint64_t pair = (uint64_t)last << 32 | s->item->nodes[k];
@@ -167,8 +167,8 @@ static bool add_pairs(searcher_t *s, uint32_t last) {
   return true;
 }
 
-// Writes the pairs of the new state. Pairs of open candidates that no longer wait, and of nodes that nobody reads any
-// more, are dropped.
+// Writes the pairs of the new state. Pairs of open candidates that no longer wait, and of nodes without further
+// readers, are dropped.
 static bool make_pairs(searcher_t *s) {
   const uint64_t *old = byoc_cover_pairs(s->state);
   s->pairs.count = 0;
@@ -294,7 +294,7 @@ static bool deliver(searcher_t *s, double cost, double bound, uint64_t rank) {
     there->cost = cost;
     there->bound = bound;
     there->rank = rank;
-    s->traces.data[there->trace] = trace; // nobody has gone on from it yet
+    s->traces.data[there->trace] = trace; // no state was made from it yet
   }
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the states of the cover search in layers, and selects those that are worth following.
+// Keeps the states of the cover search in layers, and selects those to continue from.
 #include "core/collage/cover_states.h"
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ static bool has_same_opens(const byoc_cover_state_t *a, const byoc_cover_state_t
          memcmp(byoc_cover_opens(a), byoc_cover_opens(b), a->open_count * sizeof(uint32_t)) == 0;
 }
 
-// True if whatever completes `state` also completes `by` (same nodes covered, no more waiting) at no higher cost.
+// True if every completion of `state` also completes `by` (same nodes covered, no more waiting) at no higher cost.
 static bool is_dominated(const byoc_cover_selector_t *s, const byoc_cover_state_t *state,
                          const byoc_cover_state_t *by) {
   double margin = state->cost - by->cost;

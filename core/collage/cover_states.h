@@ -5,8 +5,8 @@
 
 #include "core/collage/cover_problem.h"
 
-// Everything before the first uncovered node is covered, and so are the tails of `opens`. Behind this header lie, in
-// one piece that is also the state's identity:
+// All nodes before the first uncovered one are covered, and so are the tails of `opens`. Behind this header lie, in one
+// piece that is also the state's identity:
 //   uint64_t pairs[pair_count]    (last node of a waiting open candidate) << 32 | (a node still read that depends on
 //   it) uint32_t opens[open_count]    tails of chosen candidates behind the first uncovered node, by their next node
 //   uint8_t places[place_count]   by slot: the place of a node still read, else BYOC_COVER_NO_PLACE
@@ -60,7 +60,7 @@ static inline bool byoc_cover_is_better(double a, uint64_t rank_a, double b, uin
 }
 
 // Picks the states of a layer to continue from: the best `width` of those that no other one dominates, and always one
-// without open candidates (if every node can be taken alone, such a state can always be completed).
+// without open candidates. If every node has a candidate of its own, such a state can be completed.
 typedef struct byoc_cover_selector_t {
   const byoc_cover_problem_t *problem;
   byoc_allocator_t allocator;

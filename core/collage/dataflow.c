@@ -26,7 +26,7 @@ static bool fill_lists(byoc_dataflow_t *flow, const byoc_dataflow_edge_t *edges,
   if (fill == NULL) return false;
   for (size_t e = 0; e < count; ++e) raw[raw_end[edges[e].from] + fill[edges[e].from]++] = edges[e].to;
 
-  // Predecessors: rising, because the producers are visited in order; a repeated edge stands next to its twin.
+  // Predecessors: rising, because the producers are visited in order; a repeated edge stands next to the first one.
   uint32_t *bound = BYOC_ARENA_ARRAY(arena, uint32_t, (size_t)n + 1), *used = fill;
   if (bound == NULL) return false;
   for (size_t e = 0; e < count; ++e) bound[edges[e].to + 1] += 1;

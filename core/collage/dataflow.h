@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One block as a graph of numbers: what candidates, sub-graphs and the cover search work on.
+// One block as a graph of numbers. Candidates, sub-graphs and the cover search work on it.
 //
 // Example:
 //   byoc_dataflow_t flow;
@@ -8,8 +8,8 @@
 //   byoc_dataflow_deinit(&flow);
 //
 // Nodes are numbered in the order of the block, which is topological.
-// An edge is a data dependence; what the nested blocks of a node read counts for the node that owns them. The view is a
-// snapshot: it is stale once the block changes.
+// An edge is a data dependence; values that nested blocks of a node read count for the node that owns the blocks. The
+// view is a snapshot: it is stale once the block changes.
 #ifndef BYOC_CORE_COLLAGE_DATAFLOW_H_
 #define BYOC_CORE_COLLAGE_DATAFLOW_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates what a function costs, by the roofline model.
+// Estimates the cost of a function by the roofline model.
 #include "core/collage/estimate.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 enum { TRANSCENDENTAL_FLOPS = 10 };
 // Assumed iterations of a loop whose count is not known.
 enum { LOOP_TURNS = 16 };
-// Below this size, what one operator hands to the next costs nothing: it stays in the processor's own cache.
+// Below this size, passing a value from one operator to the next costs nothing: it stays in the processor's own cache.
 #define CACHED_BYTES (1 << 20)
 // Threads beyond these add no bandwidth.
 enum { MEMORY_THREADS = 4 };
@@ -77,7 +77,7 @@ static double extent(const byoc_type_t *type, int32_t axis) {
 
 typedef struct counter_t {
   byoc_work_t work;
-  double times; // how often what is being counted runs
+  double times; // iterations of the block that is being counted
   int depth;
 } counter_t;
 
@@ -152,7 +152,7 @@ static bool leaves_function(const byoc_value_t *value) {
   return byoc_value_is_block_result(value) && value->node->block->owner == NULL;
 }
 
-// What an operator that is not fused with its consumers writes and they read again.
+// The bytes that an operator writes and its consumers read, if they are not fused.
 static double handed_on_bytes(const byoc_node_t *node) {
   if (!byoc_node_has_trait(node, BYOC_OP_HEAVY | BYOC_OP_REDUCES | BYOC_OP_OPAQUE)) return 0;
   double bytes = 0;
@@ -251,7 +251,7 @@ double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t
   return (computing_ns > moving_ns ? computing_ns : moving_ns) + BYOC_ESTIMATE_CALL_NS;
 }
 
-// Calibrating beside other work sees less than the machine can do.
+// Beside other work, calibration measures less than the machine's peak.
 #define BOUND_MARGIN 1.2
 // Two loads go with two multiply-adds: 4 bytes per lane for 2 operations per lane.
 #define BOUND_BYTES_A_FLOP 2.0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analytic estimate: what a function costs by the roofline model. It is used if measuring is off (--cost=estimate)
+// The analytic estimate: the cost of a function by the roofline model. It is used if measuring is off (--cost=estimate)
 // or a shape is not known when compiling.
 //
 //   time = max(operations / (peak * efficiency), bytes / bandwidth) + a call's overhead
@@ -27,12 +27,12 @@
 // The cost of one call of a function.
 #define BYOC_ESTIMATE_CALL_NS 200.0
 
-// What a function does, according to its operators' rows.
+// The work of a function, according to its operators' rows.
 typedef struct byoc_work_t {
   double product_flops; // in products and convolutions, two per multiply-add
-  double least_flops;   // of those, what cannot be saved by transforming (Winograd: windows need a quarter at best)
-  double other_flops;   // everything else
-  double bytes;         // read and written: parameters, constants, results, and what operators hand to each other
+  double least_flops;   // those that no transform saves (Winograd: windows need a quarter at best)
+  double other_flops;   // all other operators
+  double bytes;         // read and written: parameters, constants, results, and values between operators that go
                         // through memory
 } byoc_work_t;
 byoc_work_t byoc_function_work(const byoc_function_t *function);
@@ -48,15 +48,15 @@ typedef struct byoc_estimator_t {
   int32_t thread_count;
   const byoc_device_costs_t *devices; // by the target's index; NULL: no device was measured
 } byoc_estimator_t;
-// What the device of a target costs.
+// The costs of a target's device.
 const byoc_device_costs_t *byoc_estimator_device(const byoc_estimator_t *estimator, uint32_t target);
 byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_count, byoc_cost_database_t *database,
                                   byoc_allocator_t allocator, byoc_diag_t *diag);
 double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t *function,
                         const byoc_target_t *target);
-// A bound that no code of the processor undercuts, 0 for targets on devices: the operations that cannot be avoided at
-// the processor's peak, and writing the results by its widest stores into the first cache. (Reading is not counted:
-// Gather and Slice read their parameters only in part.)
+// A lower bound of the time of any code on the processor, 0 for targets on devices: the least operations at the
+// processor's peak, and writing the results by its widest stores into the first cache. (Reading is not counted: Gather
+// and Slice read their parameters only in part.)
 double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function, const byoc_target_t *target);
 // The estimator must outlive the pricer.
 byoc_function_pricer_t byoc_estimator_pricer(byoc_estimator_t *estimator);

@@ -66,7 +66,7 @@ static byoc_status_t claim(exact_t *e) {
   return byoc_claims_join_neighbours(e->claims, e->nodes, e->diag);
 }
 
-// Why there is no region of all nodes: either no rule takes one of them, or they fall apart. NULL: out of memory.
+// Why there is no region of all nodes: either no rule claims one of them, or they fall apart. NULL: out of memory.
 static const char *find_reason(const exact_t *e) {
   char node[160];
   size_t region_count = 0;
@@ -81,8 +81,8 @@ static const char *find_reason(const exact_t *e) {
     const char *why = byoc_target_may_take(e->target, e->regions->flow->nodes[index])
                           ? find_decline(e, index)
                           : "it may not be placed there at all";
-    return why != NULL ? byoc_arena_format(&e->list->arena, "no rule takes %s: %s", node, why)
-                       : byoc_arena_format(&e->list->arena, "no rule takes %s", node);
+    return why != NULL ? byoc_arena_format(&e->list->arena, "no rule claims %s: %s", node, why)
+                       : byoc_arena_format(&e->list->arena, "no rule claims %s", node);
   }
   return byoc_arena_format(&e->list->arena,
                            "its rules make %zu regions of these nodes: they do not join, a path leaves them and comes "

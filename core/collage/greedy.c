@@ -28,7 +28,7 @@ static byoc_status_t note_decline(greedy_t *g, byoc_node_t *const *nodes, size_t
                                 reason[0] ? reason : "no reason was given", g->diag);
 }
 
-// Whether the rule proposed the nodes to the search that asks for greedy claims, if there is one.
+// Did the rule propose the nodes to the search that asks for greedy claims, if there is one?
 static bool is_candidate(const greedy_t *g, byoc_node_t *const *nodes, size_t count, const byoc_rule_t *rule) {
   for (size_t i = 0; i < g->list->items.count; ++i) {
     const byoc_candidate_t *candidate = g->list->items.data[i];
@@ -63,7 +63,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
 
 static byoc_status_t apply_rules(greedy_t *g, const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
-  if (backend == NULL) return BYOC_OK; // the native target takes what is left over
+  if (backend == NULL) return BYOC_OK; // the native target computes the other nodes
   g->target = target;
   const byoc_rule_claimer_t claimer = {
       .claims = &g->claims, .target = target, .arena = &g->list->arena, .diag = g->diag, .ask = ask, .self = g};

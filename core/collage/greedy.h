@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy claims: in the order of targets each rule takes what it matches, from the results upwards. Then claims that
-// may be merged are merged, as long as no cycle appears.
+// Greedy claims: in the order of targets each rule claims its matches, from the results upwards. Then claims that may
+// be merged are merged, as long as no cycle appears.
 #ifndef BYOC_CORE_COLLAGE_GREEDY_H_
 #define BYOC_CORE_COLLAGE_GREEDY_H_
 
@@ -9,9 +9,9 @@
 
 typedef BYOC_VECTOR(uint32_t) byoc_choice_t; // indices of candidates
 
-// Computes what `targets` (any part of the build's list; the native one takes nothing) would make of the block behind
-// `flow`. The regions join `list` if they are not in it yet, together with what was declined; *out_choice (allocated by
-// the list's allocator) names them in the order of their first nodes.
+// Computes the regions of greedy claims by `targets` (any part of the build's list; the native one claims nothing) in
+// the block behind `flow`. The regions join `list` if they are not in it yet, together with declined ones; *out_choice
+// (allocated by the list's allocator) names them in the order of their first nodes.
 byoc_status_t byoc_greedy_claim(const byoc_dataflow_t *flow, const byoc_target_t *const *targets, size_t target_count,
                                 byoc_candidates_t *list, byoc_diag_t *diag, byoc_choice_t *out_choice);
 

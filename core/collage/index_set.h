@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Index sets: which nodes of a block (by number, core/collage/dataflow.h) something is about. Immutable, rising.
+// Index sets: sets of nodes of a block, by number (core/collage/dataflow.h). Immutable, rising.
 //
 // Example:
 //   byoc_index_set_t set;

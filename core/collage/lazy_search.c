@@ -7,12 +7,12 @@
 
 #include "core/base/task.h"
 
-// Searches that only say what to measure next need not be exact.
+// A search that only picks the next candidates to measure need not be exact.
 #define GUIDING_STATES 100000
-// How many candidates are measured together: of a cover, and on the way to a proof, where each answer changes the
+// How many candidates are measured together: of a cover, and on the way to a proof, where each answer changes the next
 // question.
 enum { BATCH = 32, WORST = 8 };
-// Of one among many; what measuring needs beside comes once.
+// The time to measure one of many: building, linking and starting are shared.
 #define TYPICAL_NS 100000000
 
 typedef struct lazy_t {
@@ -69,7 +69,7 @@ static byoc_status_t measure(const lazy_t *lazy, const uint32_t *candidates, siz
   show_progress(measuring);
   BYOC_RETURN_IF_ERROR(byoc_task_check(lazy->diag));
   int64_t start_ns = byoc_now_ns();
-  size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are priced once
+  size_t before = lazy->prices->measured, passing = lazy->prices->passing; // equal candidates are measured once
   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(lazy->prices, candidates, count, lazy->diag));
   measuring->budget_ns -= byoc_now_ns() - start_ns;
   if (measuring->budget_ns < 0) measuring->budget_ns = 0;
@@ -82,7 +82,7 @@ static uint32_t index_of(const lazy_t *lazy, const byoc_cover_t *cover, uint32_t
   return lazy->candidates[cover->chosen[i]]->index;
 }
 
-// Counts what is not known of a cover.
+// Counts the unknown costs of a cover.
 static size_t count_unknown(const lazy_t *lazy, const byoc_cover_t *cover) {
   size_t count = 0;
   for (uint32_t i = 0; i < cover->count; ++i) {
@@ -121,8 +121,8 @@ static void add_unknown(const lazy_t *lazy, uint32_t candidate, batch_t *batch) 
   if (is_same) batch->candidates[batch->count++] = candidate;
 }
 
-// Collects what is not known of a cover, for the target of the first unknown candidate. If there is room, that target's
-// regions of the rivals are measured too: they will be asked for, and cost little more now.
+// Collects the unknown candidates of a cover, for the target of the first one. If there is room, that target's regions
+// of the alternative plans are measured too: they are needed later, and cost little more now.
 static void list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, batch_t *batch) {
   *batch = (batch_t){.most = most_in(lazy, BATCH)};
   for (uint32_t i = 0; i < cover->count; ++i) add_unknown(lazy, index_of(lazy, cover, i), batch);
@@ -132,7 +132,7 @@ static void list_unknown(const lazy_t *lazy, const byoc_cover_t *cover, batch_t 
   }
 }
 
-// Measures everything that is not known in a cover.
+// Measures all unknown candidates of a cover.
 static byoc_status_t measure_all(const lazy_t *lazy, const byoc_cover_t *cover) {
   batch_t batch;
   while (lazy->measuring->budget_ns > 0) {
@@ -175,7 +175,7 @@ static byoc_status_t measure_worst(const lazy_t *lazy, const byoc_cover_t *cover
   return batch.count > 0 ? measure(lazy, batch.candidates, batch.count) : BYOC_OK;
 }
 
-// ---- by what is expected ----
+// ---- by expected costs ----
 
 // Measures until the whole best cover is known; the last cover stays in *cover.
 static byoc_status_t explore(const lazy_t *lazy, byoc_cover_t *cover) {
@@ -229,7 +229,7 @@ static byoc_status_t prove(const lazy_t *lazy, byoc_lazy_cover_t *out) {
   }
 }
 
-// The best of what is known.
+// The best cover of known costs.
 static byoc_status_t conclude(const lazy_t *lazy, byoc_lazy_cover_t *out) {
   byoc_cover_t cover = {0};
   BYOC_RETURN_IF_ERROR(search(lazy, BYOC_PRICE_KNOWN, 0, &cover));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cheapest cover without measuring every candidate.
 //
-// Searches with guesses and measures what the best cover holds, until everything in it is measured:
+// Searches with guesses and measures the candidates of the best cover, until all of them are measured:
 //   first with the expected costs of candidates, to have a good cover early;
 //   then with bounds that no candidate undercuts. A cover that is best among these, and measured throughout, is the
 //   optimum: every other cover costs at least its bounds.
-// If the time for measuring ends before that, the cover is the best of what was measured, and the last search's lower
-// bound says how far from the optimum it is at most.
+// If the time for measuring ends before that, the cover is the best of measured candidates, and the last search's lower
+// bound gives the largest distance from the optimum.
 #ifndef BYOC_CORE_COLLAGE_LAZY_SEARCH_H_
 #define BYOC_CORE_COLLAGE_LAZY_SEARCH_H_
 
@@ -14,14 +14,14 @@
 #include "core/collage/cover.h"
 #include "core/collage/price_list.h"
 
-// The time for measuring, and what the user is shown of it.
+// The time for measuring, and its progress for the user.
 typedef struct byoc_measuring_t {
   int64_t total_ns;   // at the start
   int64_t budget_ns;  // left; 0: measure nothing more
-  int64_t reserve_ns; // the user's time kept for what follows: shown, not spent here
+  int64_t reserve_ns; // the user's time for later steps: shown, not spent here
   byoc_progress_t progress;
-  uint64_t measured, hits; // candidates in this build; prices that the database knew
-  uint64_t passing;        // measured candidates whose price may differ in the next build
+  uint64_t measured, hits; // candidates in this build; costs that the database knew
+  uint64_t passing;        // measured candidates whose cost may differ in the next build
 } byoc_measuring_t;
 
 typedef struct byoc_lazy_cover_t {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a candidate to the function that its backend will see. Its attributes are Compiler, Target (index in the list),
+// Makes a function of a candidate, as its backend will see it. Its attributes are Compiler, Target (index in the list),
 // Composite for pattern matches, and Primitive. Matches that a region was joined from become composite functions within
 // it.
 #ifndef BYOC_CORE_COLLAGE_OUTLINE_REGIONS_H_
@@ -21,7 +21,7 @@ byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candi
 byoc_status_t byoc_outline_candidate_copy(byoc_node_t *const *nodes, const byoc_candidate_t *candidate,
                                           const byoc_target_t *target, byoc_diag_t *diag,
                                           byoc_function_t **out_function);
-// The function in such a copy that the backend will see: the copy itself, or what it calls.
+// The function in such a copy that the backend will see: the copy itself, or its callee.
 byoc_function_t *byoc_candidate_region(const byoc_function_t *function);
 // Erases the copy and its composites. Nothing else may have been added to the module since.
 void byoc_erase_candidate(byoc_function_t *function);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a placement as passes.
+// Runs the steps of a greedy partitioning as passes.
 #include "core/collage/partition.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static byoc_status_t step_in_block(partitioner_t *p, byoc_block_t *block, block_
 static byoc_status_t run_step(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments, byoc_diag_t *diag,
                               size_t *changes, block_step_t step) {
   if (arguments->targets == NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are no targets to place on; name some with --target");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are no targets; name some with --target");
   }
   partitioner_t p = {.module = module, .targets = arguments->targets, .diag = diag, .changes = changes};
   size_t function_count = module->functions.count; // outlined ones are added behind
@@ -72,7 +72,7 @@ static bool accepts(const byoc_target_t *target, const byoc_rule_t *rule, byoc_n
   return byoc_hook_accept(rule, &region);
 }
 
-// The rule by which a target takes a node: the one that made the composite it calls, otherwise the first group rule
+// The rule by which a target claims a node: the one that made the composite it calls, otherwise the first group rule
 // that accepts it. NULL if there is none.
 static const byoc_rule_t *rule_for(const byoc_target_t *target, byoc_node_t *node) {
   const char *composite = NULL;

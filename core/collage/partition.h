@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a placement as passes, so that they can be shown and tested one by one:
+// The steps of a greedy partitioning as passes, so that they can be shown and tested one by one:
 //
 //   merge-composites   each match of a pattern rule becomes a function marked Composite, and a call of it
-//   annotate-targets   each node gets a list of all targets that could take it, in the order of preference
-//   merge-regions      neighbours that their first target takes together become one region, never closing a cycle
+//   annotate-targets   each node gets a list of all targets that could claim it, in the order of preference
+//   merge-regions      neighbours that their first target claims together become one region, never closing a cycle
 //   partition          each region becomes a function marked Compiler
 //
 // A build does the same in one go (core/collage/place.h).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places greedily: each target in turn claims what its rules take, and the claims are outlined.
+// Partitions greedily: one target after the other claims the matches of its rules, and the claims are outlined.
 #include "core/collage/place.h"
 
 #include "core/collage/problem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement: which backend takes which nodes. This is the greedy one: targets in their order, rules in table order.
+// The result of partitioning, and the greedy partitioning: targets in their order, rules in table order.
 #ifndef BYOC_CORE_COLLAGE_PLACE_H_
 #define BYOC_CORE_COLLAGE_PLACE_H_
 
@@ -8,7 +8,7 @@
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// Why a backend did not take a node.
+// Why a backend did not claim a node.
 typedef struct byoc_decline_t {
   const byoc_node_t *node; // of the function as it was placed; valid until the module changes
   const char *node_text;   // its description
@@ -21,7 +21,7 @@ typedef struct byoc_placement_region_t {
   byoc_function_t *function; // outlined, with its Compiler attribute; equal regions share one
   const byoc_target_t *target;
   size_t node_count; // operators in it
-  bool given_back;   // the backend took it and gave it back; its operators were offered again
+  bool given_back;   // the backend claimed it and declined it later; its operators were proposed again
   bool is_marked;    // it was marked for its target before placing, and is not in the plan
   size_t plan_block; // index of its block in the plan
   uint32_t plan_region;
@@ -31,20 +31,20 @@ typedef struct byoc_placement_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_placement_region_t) regions; // in order of the graph
   BYOC_VECTOR(byoc_decline_t) declines;
-  size_t left_over_count; // operators that no backend took the last time
+  size_t left_over_count; // operators that no backend claimed the last time
   byoc_plan_t *plan;      // where decisions are recorded; may be NULL
 } byoc_placement_t;
 void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
 void byoc_placement_deinit(byoc_placement_t *placement);
 
-// Places the nodes of every graph function without a Compiler attribute, block by block: in the order of `targets`,
-// each rule claims what it matches, from the results upwards; then claims that may be merged are, as long as no cycle
-// appears; then each becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches,
-// Primitive) with one call in its place. A node is not offered again to a target that gave it back (attribute below).
+// Partitions every graph function without a Compiler attribute, block by block. In the order of `targets`, each rule
+// claims its matches, from the results upwards. Claims that may be merged are merged, as long as no cycle appears. Each
+// claim becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches, Primitive)
+// with one call in its place. A node is not proposed again to a target that declined it (BYOC_ATTRIBUTE_GIVEN_BACK_BY).
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 
-// A strategy of placing.
+// A strategy of partitioning.
 typedef struct byoc_placer_t {
   void *self;
   byoc_status_t (*place)(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,

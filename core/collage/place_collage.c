@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placement at least measured cost.
+// Partitions a module at least measured cost: searches covers, times whole plans, and applies the winner.
 #include "core/collage/place_collage.h"
 
 #include "core/base/hash.h"
@@ -14,8 +14,8 @@
 // The share of the time for measuring that is kept for whole models.
 #define WHOLE_SHARE 0.4
 
-// What the devices of targets cost, as far as this block has a candidate that brings the driver. A device that cannot
-// be measured is taken for a typical one.
+// Measures the costs of targets' devices, if this block has a candidate that brings the driver. A device that cannot be
+// measured counts as a typical one.
 static byoc_status_t measure_devices(byoc_collage_t *c, const byoc_problem_t *problem) {
   const byoc_function_pricer_t *pricer = &c->options->pricer;
   byoc_graph_module_t *module = c->module;
@@ -35,7 +35,7 @@ static byoc_status_t measure_devices(byoc_collage_t *c, const byoc_problem_t *pr
     if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(c->diag);
     if (status == BYOC_OK) c->devices[candidate->target] = costs;
     if (status != BYOC_OK) {
-      byoc_log(BYOC_LOG_WARNING, "the device of %s is taken for a typical one: %s", target->kind->name, why.message);
+      byoc_log(BYOC_LOG_WARNING, "the device of %s counts as a typical one: %s", target->kind->name, why.message);
     }
   }
   return BYOC_OK;
@@ -84,7 +84,7 @@ static void deinit(byoc_collage_t *c) {
 
 // ---- searching ----
 
-// Rounds in which what was found is coalesced and searched again: each can double what a region holds.
+// Rounds in which regions of the result are coalesced and the search runs again: each can double the nodes of a region.
 enum { COALESCE_ROUNDS = 3 };
 
 // Searches one block, by expected costs or until it is proven; then again with neighbouring regions of the result
@@ -119,7 +119,7 @@ static byoc_status_t search(byoc_collage_t *c) {
   double spent_ns = 0;
   if (byoc_collage_recall_note(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
   BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[0])); // a good cover to begin with
-  for (size_t i = 0; i < c->problems.items.count; ++i) {            // then what is expected to be better
+  for (size_t i = 0; i < c->problems.items.count; ++i) {            // then covers that are expected to be better
     byoc_lazy_cover_t cover;
     BYOC_RETURN_IF_ERROR(search_block(c, i, false, &cover));
     byoc_lazy_cover_deinit(&cover, c->allocator);
@@ -145,7 +145,7 @@ static byoc_status_t search(byoc_collage_t *c) {
              found->covers[i].is_proven ? "proven least," : "at least", found->covers[i].lower_bound_ns / 1e3);
   }
   c->measuring.budget_ns += saved_ns;
-  // If something failed that was not a candidate's doing, the next build searches again.
+  // If a failure was not the fault of a candidate, the next build searches again.
   if (!is_proven && c->measuring.measured > 0 && c->measuring.passing == 0)
     byoc_collage_note(c, key.id, (double)c->budget_ns);
   return BYOC_OK;

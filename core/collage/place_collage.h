@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement at least measured cost (--plan=collage).
+// Partitioning at least measured cost (--plan=collage).
 //
-// Every block is a problem of its own: candidates are collected, priced lazily, and the cheapest cover is searched
+// Every block is a problem of its own: candidates are collected, measured lazily, and the cheapest cover is searched
 // (lazy_search.h). Then neighbouring regions of one target become candidates as one region, and the search goes on
-// (coalesce.h). What was found, greedy placement and each backend alone then compete as whole models, because no price
-// of a part shows how parts affect each other. The best by time and size becomes the plan; of those that are as good as
-// equal the smallest, and of those that are as small a backend alone wins over greedy placement, and greedy placement
-// over what was found.
+// (coalesce.h). The result, greedy partitioning and each backend alone then compete as whole models, because the cost
+// of a region does not show how regions affect each other. The best by time and size becomes the plan. Of plans that
+// are about as good the smallest wins, and of equally small ones a backend alone, then greedy partitioning.
 //
-// Where a target takes layout changes there are two such searches: over the module as it is, and over the module with
-// such changes between its operators (the pass propose-layouts). The plans of both are rivals.
+// If a target claims layout changes there are two such searches: over the module as it is, and over the module with
+// such changes between its operators (the pass propose-layouts). The plans of both compete.
 //
 // A plan costs its time and its size: a MiB of the artifact is worth `size_price` of that time. So a library of many
 // megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c,
@@ -41,15 +40,14 @@ typedef struct byoc_collage_options_t {
   byoc_function_pricer_t pricer;
   const byoc_estimator_t *estimator;
   byoc_whole_pricer_t whole;      // price NULL: whole models are not timed
-  byoc_cost_database_t *database; // keeps what whole models cost, and which searches are over; may be NULL
-  // What these records depend on beside the module: compiler, machine, threads; target and plugin stand for all of
-  // them.
+  byoc_cost_database_t *database; // keeps the costs of whole models, and the finished searches; may be NULL
+  // The key of these records beside the module: compiler, machine, threads; target and plugin stand for all of them.
   byoc_cost_key_t key;
   double budget_s;    // for measuring, parts and whole models together
   bool spend_budget;  // spend all of it if a proof needs it; otherwise proving takes no more time than finding
   double size_price;  // of a MiB of the artifact, as a share of the plan's time; 0: size does not count
   bool plain_layouts; // skip the second search
-  const char *label;  // what the plan is for, behind the names of its rivals: "2 threads"; NULL: nothing
+  const char *label;  // a label behind the names of alternative plans: "2 threads"; NULL: none
   byoc_collect_options_t collect; // how far candidates are enumerated; 0: the default
 } byoc_collage_options_t;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: which candidate each node of the model goes to, what that costs, and what else was on offer. Placement makes
-// one (core/collage/place.h); `byoc explain` prints it, --html draws it, --save-plan writes it as JSON, --plan FILE
-// replays it.
+// A plan: the candidate of each node of the model, its cost, and the alternatives. Partitioning makes one
+// (core/collage/place.h); `byoc explain` prints it, --html draws it, --save-plan writes it as JSON, --plan FILE replays
+// it.
 //
-// A plan stands by itself: it holds texts and numbers, no pointers into the module, so that it outlives generating and
-// lowering. Nodes have numbers in the topological order of their block after simplifying.
+// A plan stands by itself: it holds strings and numbers, no pointers into the module, so that it outlives generating
+// and lowering. Nodes have numbers in the topological order of their block after simplifying.
 #ifndef BYOC_CORE_COLLAGE_PLAN_H_
 #define BYOC_CORE_COLLAGE_PLAN_H_
 
@@ -49,10 +49,10 @@ typedef struct byoc_plan_candidate_t {
   const char *reason; // why it costs infinity; otherwise NULL
   const uint32_t *nodes;
   uint32_t node_count;
-  double cost_ns; // NaN: not priced; INFINITY: cannot be used
+  double cost_ns; // NaN: not known; INFINITY: cannot be used
   byoc_cost_source_t source;
   bool is_chosen;
-  bool is_given_back; // it costs infinity because the backend gave it back; this is not a failure
+  bool is_given_back; // it costs infinity because the backend declined it; this is not a failure
 } byoc_plan_candidate_t;
 
 typedef struct byoc_plan_region_t {
@@ -63,10 +63,10 @@ typedef struct byoc_plan_region_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
-  bool given_back; // the backend took it and gave it back
+  bool given_back; // the backend claimed it and declined it later
 } byoc_plan_region_t;
 
-// A target that did not take some nodes.
+// A target that did not claim some nodes.
 typedef struct byoc_plan_decline_t {
   uint32_t target;
   const char *rule, *reason;
@@ -74,7 +74,7 @@ typedef struct byoc_plan_decline_t {
   uint32_t node_count;
 } byoc_plan_decline_t;
 
-// What a whole model costs under another plan: one backend alone with "c" behind it, or greedy.
+// The cost of a whole model under an alternative plan: one backend alone with "c" behind it, or greedy.
 typedef struct byoc_plan_rival_t {
   const char *name; // "greedy", "cutlass;c"
   double sum_ns;    // of the costs of its parts; NaN: some are not known
@@ -97,7 +97,7 @@ typedef struct byoc_plan_block_t {
 } byoc_plan_block_t;
 
 typedef struct byoc_plan_t {
-  byoc_arena_t arena;                // all texts and node lists
+  byoc_arena_t arena;                // all strings and node lists
   const char *model;                 // name of the main function's model
   const char *strategy;              // "greedy", "collage", or the path of the plan that was replayed
   BYOC_VECTOR(const char *) targets; // as target strings, "c" last

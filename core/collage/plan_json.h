@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as files: what --save-plan writes, --plan reads, and byoc explain --json prints.
+// Plans as files: --save-plan writes them, --plan reads them, and byoc explain --json prints them.
 //
 //   {
 //     "format": "byoc plan", "version": 1, "model": ..., "strategy": ..., "targets": ["cutlass -…", "c -…"],
@@ -16,8 +16,8 @@
 //
 // Each node, region, candidate and decline stands on a line of its own. Targets, nodes and candidates are given by
 // number. A cost that is not known is left out; null means that the candidate cannot be used ("reason" says why, and
-// "given_back": true that the backend gave it back). To edit a plan, edit the regions: a node that is in none belongs
-// to the native target. "candidate" belongs to the nodes and target that it names; leave it out of a region that was
+// "given_back": true that the backend declined it). To edit a plan, edit the regions: a node that is in none belongs to
+// the native target. "candidate" belongs to the nodes and target that it names; leave it out of a region that was
 // changed.
 #ifndef BYOC_CORE_COLLAGE_PLAN_JSON_H_
 #define BYOC_CORE_COLLAGE_PLAN_JSON_H_

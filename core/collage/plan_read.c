@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a saved plan. People edit these files: every field is checked, and what is wrong is named by its path.
+// Reads a saved plan. People edit these files: every field is checked, and an error names the path of the field.
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static byoc_status_t read_text(const reader_t *r, json_t *object, const char *ke
   json_t *value = json_object_get(object, key);
   *out_text = "";
   if (value == NULL && is_optional) return BYOC_OK;
-  if (!json_is_string(value)) return complain(r, key, value ? "is not a text" : "is missing");
+  if (!json_is_string(value)) return complain(r, key, value ? "is not a string" : "is missing");
   *out_text = byoc_arena_copy_string(&r->plan->arena, json_string_value(value));
   return *out_text ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
 }
@@ -293,7 +293,7 @@ static byoc_status_t read_targets(reader_t *r, json_t *document) {
   if (json_array_size(array) == 0) return complain(r, "targets", "is empty");
   for (size_t t = 0; t < json_array_size(array); ++t) {
     const char *text = json_string_value(json_array_get(array, t));
-    if (text == NULL) return complain(r, "targets", "holds something other than texts");
+    if (text == NULL) return complain(r, "targets", "holds a value that is no string");
     text = byoc_arena_copy_string(&r->plan->arena, text);
     if (text == NULL || !byoc_vector_push(&r->plan->targets, r->plan->arena.allocator, text)) {
       return byoc_diag_out_of_memory(r->diag);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fills a plan while placement goes on.
+// Fills a plan during the partitioning.
 #include "core/collage/plan_record.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ typedef struct edge_list_t {
   bool failed;
 } edge_list_t;
 
-// Adds one edge per value from this block, whether the node itself reads it or something nested in it does.
+// Adds one edge per value from this block that the node or a node nested in it reads.
 static void add_operands(edge_list_t *list, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count && !list->failed; ++i) {
     const byoc_value_t *value = node->operands[i];
@@ -297,7 +297,8 @@ byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint3
   for (uint32_t i = 0; i < given_back->node_count; ++i) row->nodes.data[given_back->nodes[i]].region = UINT32_MAX;
   byoc_plan_decline_t decline = {.target = given_back->target,
                                  .rule = given_back->rule,
-                                 .reason = byoc_arena_format(&plan->arena, "took it and gave it back: %s", reason),
+                                 .reason =
+                                     byoc_arena_format(&plan->arena, "claimed it and declined it later: %s", reason),
                                  .nodes = given_back->nodes,
                                  .node_count = given_back->node_count};
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling a plan while placement goes on.
+// Fills a plan during the partitioning.
 //
 // Example:
 //   byoc_plan_recorder_t recorder;
-//   BYOC_RETURN_IF_ERROR(byoc_plan_record_begin(plan, "main", block, diag, &recorder)); // before anything is outlined
+//   BYOC_RETURN_IF_ERROR(byoc_plan_record_begin(plan, "main", block, diag, &recorder)); // before a region is outlined
 //   BYOC_RETURN_IF_ERROR(byoc_plan_record_decline(&recorder, target, rule, reason, nodes, count, diag));
 //   BYOC_RETURN_IF_ERROR(byoc_plan_record_region(&recorder, &region, numbers, count, diag, &index));
 //   byoc_plan_record_end(&recorder);
 //
 // Nodes are given by their number in the block that is being placed; the plan's own numbers are those of the first
-// round. In later rounds, when backends have given regions back, the open nodes are found again by operator, name and
-// type, in their order. If the plan is NULL, everything here does nothing.
+// round. In later rounds, when backends have declined regions, the open nodes are found again by operator, name and
+// type, in their order. If the plan is NULL, the functions do nothing.
 #ifndef BYOC_CORE_COLLAGE_PLAN_RECORD_H_
 #define BYOC_CORE_COLLAGE_PLAN_RECORD_H_
 
@@ -44,7 +44,7 @@ byoc_status_t byoc_plan_record_region(byoc_plan_recorder_t *recorder, const byoc
 byoc_status_t byoc_plan_record_decline(byoc_plan_recorder_t *recorder, uint32_t target, const char *rule,
                                        const char *reason, const uint32_t *nodes, uint32_t node_count,
                                        byoc_diag_t *diag);
-// Records that a backend gave a region back: its nodes are open again, and `reason` joins the declines.
+// Records that a backend declined a region: its nodes are open again, and `reason` joins the declines.
 byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
                                           byoc_diag_t *diag);
 // Sorts the regions by their first nodes, once all rounds are over.

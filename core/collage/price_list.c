@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the prices of candidates, one per kind of equal ones.
+// Keeps the costs of candidates, one for all equal ones.
 #include "core/collage/price_list.h"
 
 #include <string.h>
@@ -10,16 +10,16 @@
 #include "core/ops/byoc/blocked.h"
 #include "core/ops/byoc/storage.h"
 
-// Unmeasured candidates are assumed to be a little better than expected, so that whatever could be best is tried.
+// Unmeasured candidates are assumed to be a little better than expected, so that every possible best one is tried.
 #define OPTIMISM 0.9
 
-// ---- pricing ----
+// ---- known costs ----
 
 static bool is_native(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   return list->targets->targets.data[candidate->target]->kind->backend == NULL;
 }
 
-// True if only the native target can take it: then nothing depends on the price.
+// True if only the native target can compute it: then no choice depends on the cost.
 static bool is_left_to_native(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   if (!is_native(list, candidate)) return false;
   for (uint32_t i = 0; i < candidate->nodes.count; ++i) {
@@ -41,7 +41,7 @@ static bool is_layout_pair(const byoc_price_list_t *list, const byoc_candidate_t
   return true;
 }
 
-// Nobody else reads the blocks, so nothing is left to compute.
+// No other node reads the blocks, so nothing is left to compute.
 static bool is_free_pair(const byoc_price_list_t *list, const byoc_candidate_t *candidate) {
   const byoc_node_t *first = list->problem->flow.nodes[candidate->nodes.items[0]];
   return is_layout_pair(list, candidate) && first->results[0]->uses.count + 1 == candidate->nodes.count;
@@ -107,7 +107,7 @@ static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *ca
   return list->pricer.price(list->pricer.self, function, target, diag, &out_price->cost_ns, &out_price->reason);
 }
 
-// Giving a device the command to run a candidate; prices are of its work alone.
+// The cost of the command that runs a candidate on a device; other costs are of its work alone.
 static double command_ns(const byoc_price_list_t *list, uint32_t target) {
   if (byoc_target_device(list->targets->targets.data[target]) == kDLCPU) return 0;
   return byoc_estimator_device(list->estimator, target)->command_ns;
@@ -140,8 +140,8 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// The candidate as a function of its own, as long as `use` runs. The module's counter is restored too, so that what is
-// built does not depend on what was measured.
+// The candidate as a function of its own, as long as `use` runs. The module's counter is restored too, so that builds
+// do not depend on measurements.
 static byoc_status_t with_function(byoc_price_list_t *list, uint32_t index, byoc_diag_t *diag,
                                    byoc_status_t (*use)(byoc_price_list_t *, const byoc_candidate_t *,
                                                         const byoc_function_t *, byoc_diag_t *, uint32_t *),
@@ -253,7 +253,7 @@ byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *c
   }
   if (status == BYOC_OK) status = ask(list, requests, made, diag);
   if (status == BYOC_OK) status = take_answers(list, requests, numbers, made, diag);
-  // Erases the last one first: each, with what it calls, is the end of the module.
+  // Erases the last one first: each one and its callees are the end of the module.
   for (size_t i = made; i-- > 0;) byoc_erase_candidate((byoc_function_t *)(uintptr_t)requests[i].function);
   module->next_id = next_id;
   byoc_free(allocator, numbers);
@@ -345,7 +345,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
     for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {
-      if (problem->choice.data[c] != i) continue; // chosen because nothing better is known
+      if (problem->choice.data[c] != i) continue; // chosen because no better one is known
       candidate->cost_ns = expected_ns(list, price, &corrections);
       sources[i] = BYOC_COST_SOURCE_ESTIMATE;
     }

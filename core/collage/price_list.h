@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices of a problem's candidates, as far as they are known. Structurally equal candidates share one price.
+// Costs of a problem's candidates, as far as they are known. Structurally equal candidates share one cost.
 //
 // Example:
 //   byoc_price_list_t prices;
 //   BYOC_RETURN_IF_ERROR(byoc_price_list_init(&prices, problem, targets, pricer, estimator, diag));
-//   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, &candidate, 1, diag)); // one that is not known yet
+//   BYOC_RETURN_IF_ERROR(byoc_price_list_measure(&prices, &candidate, 1, diag)); // one of unknown cost
 //   byoc_price_list_set_costs(&prices, BYOC_PRICE_BOUND);                    // into the candidates, for the search
 //   byoc_price_list_deinit(&prices);
 #ifndef BYOC_CORE_COLLAGE_PRICE_LIST_H_
@@ -19,7 +19,7 @@ typedef struct byoc_price_t {
   double bound_ns; // a lower bound of its cost
   double estimate_ns;
   const char *reason; // in the candidates' arena
-  bool is_given_back; // the reason came from the backend, which gave it back
+  bool is_given_back; // the reason came from the backend, which declined it
   bool is_wrong;      // it computed something else
   byoc_cost_source_t source;
   uint32_t target;
@@ -34,39 +34,40 @@ typedef struct byoc_price_list_t {
   const byoc_estimator_t *estimator;
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_price_t) prices;
-  byoc_map_t ids;     // of a price → its number, from 1
+  byoc_map_t ids;     // of a cost → its number, from 1
   uint32_t *price_of; // by candidate
-  size_t priced;      // candidates that have one
-  size_t known;       // prices known at the start: measured or found unusable earlier
+  size_t priced;      // candidates that have a cost entry
+  size_t known;       // costs known at the start: measured or found unusable earlier
   size_t measured;    // in this build
   size_t passing;     // measured ones that may differ in the next build
 } byoc_price_list_t;
 
 // Outlines every candidate once, beside the block, to get its identity, its bound and its estimate, and looks it up.
-// Nodes with nested blocks, and calls, are estimated for the native target: no other target takes them.
+// Nodes with nested blocks, and calls, are estimated for the native target: no other target claims them.
 byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
                                    byoc_function_pricer_t pricer, const byoc_estimator_t *estimator, byoc_diag_t *diag);
 void byoc_price_list_deinit(byoc_price_list_t *list);
-// Prices candidates that joined the problem since.
+// Adds the candidates that joined the problem since.
 byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag);
 
 bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
-// Measures those that are not known yet, all at once, and structurally equal ones only once.
+// Measures those of unknown cost, all at once, and structurally equal ones only once.
 byoc_status_t byoc_price_list_measure(byoc_price_list_t *list, const uint32_t *candidates, size_t count,
                                       byoc_diag_t *diag);
 
-// Trusts regions of greedy placement whether or not there is time to measure them: they follow the backend's own rules.
+// Trusts regions of greedy partitioning whether or not there is time to measure them: they follow the backend's own
+// rules.
 void byoc_price_list_trust(byoc_price_list_t *list, uint32_t candidate);
 bool byoc_price_list_trusts(const byoc_price_list_t *list, uint32_t candidate);
 
 typedef enum byoc_price_mode_t {
-  BYOC_PRICE_BOUND,    // what is not known costs its bound: the search then finds a lower bound
-  BYOC_PRICE_EXPECTED, // its estimate, corrected by what was measured of the same target
-  BYOC_PRICE_KNOWN,    // what is not known cannot be used; the native target's and trusted ones cost what is expected
+  BYOC_PRICE_BOUND,    // an unknown cost is replaced by its bound: the search then finds a lower bound
+  BYOC_PRICE_EXPECTED, // by its estimate, corrected by measurements of the same target
+  BYOC_PRICE_KNOWN,    // candidates of unknown cost cannot be used, but for the native target's and trusted ones
 } byoc_price_mode_t;
 void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode);
 
-// Sets the costs for the plan: an unknown one stands with its bound. Texts are in the candidates' arena.
+// Sets the costs for the plan: an unknown one stands with its bound. Strings are in the candidates' arena.
 byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COLLAGE_PRICE_LIST_H_

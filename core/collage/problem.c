@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects placement problems, and applies the choices that were made.
+// Collects the problems of partitioning, and applies the choices that were made.
 #include "core/collage/problem.h"
 
 #include <stdlib.h>

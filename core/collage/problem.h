@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement problems: the blocks of a module that are still to be placed, each with its candidates and its choice.
+// Problems of partitioning: the blocks of a module without regions yet, each with its candidates and its choice.
 //
 // Example:
 //   byoc_problems_t problems;
@@ -20,9 +20,9 @@ typedef struct byoc_problem_t {
   uint64_t hash;    // of the block's structure; constants' data does not count
   byoc_dataflow_t flow;
   byoc_candidates_t candidates;
-  byoc_choice_t choice; // what is outlined; candidates of the native target may be in it and stay where they are
-  // For the plan; may be left as they are.
-  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not priced
+  byoc_choice_t choice; // the candidates to outline; those of the native target stay where they are
+  // Only for the plan; optional.
+  const byoc_cost_source_t *sources;             // of the candidates' costs, in their order; NULL: not known
   double cost_ns, transition_ns, lower_bound_ns; // of the choice; NaN: not known
   bool is_proven;
   byoc_plan_recorder_t recorder;
@@ -31,7 +31,7 @@ typedef struct byoc_problem_t {
 typedef struct byoc_problems_t {
   byoc_graph_module_t *module;
   byoc_arena_t arena;
-  BYOC_VECTOR(byoc_problem_t) items; // nested blocks before what they are nested in
+  BYOC_VECTOR(byoc_problem_t) items; // nested blocks before those around them
 } byoc_problems_t;
 
 // Finds the bodies of graph functions in scope without a Compiler or Composite attribute, and the blocks nested in
@@ -44,10 +44,10 @@ void byoc_problems_deinit(byoc_problems_t *problems);
 byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
                                             size_t target_count, byoc_diag_t *diag);
 
-// Lets equal regions of the functions in scope be one function, in the placement too.
+// Makes one function of equal regions of the functions in scope, in the placement too.
 byoc_status_t byoc_problems_merge_regions(byoc_graph_module_t *module, byoc_placement_t *placement, byoc_diag_t *diag);
 
-// Outlines what was chosen, block by block, in the order of first nodes; equal regions become one function. The
+// Outlines the chosen candidates, block by block, in the order of first nodes; equal regions become one function. The
 // decisions go into the placement and its plan. Afterwards the problems are stale.
 byoc_status_t byoc_problems_apply(byoc_problems_t *problems, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                   byoc_placement_t *placement);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places as a saved plan says, block by block, after comparing hashes.
+// Partitions by a saved plan, block by block, after comparing hashes.
 #include "core/collage/replay.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static const byoc_plan_block_t *find_block(const replay_t *r, const byoc_problem
   return NULL;
 }
 
-// Candidates of every target, and what greedy placement would make of them all.
+// Candidates of every target, and the regions of greedy claims by all of them.
 static byoc_status_t collect(const replay_t *r, byoc_problem_t *problem) {
   byoc_choice_t greedy;
   BYOC_RETURN_IF_ERROR(byoc_candidates_collect(&problem->candidates, &problem->flow, r->targets, NULL, r->diag));
@@ -95,7 +95,7 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
       return BYOC_OK;
     }
   }
-  // People cut regions and join them: what the rules make of exactly these nodes is as good.
+  // People split regions and join them: a region that the rules make of exactly these nodes is as good.
   byoc_candidate_t *made = NULL;
   const char *reason = NULL;
   const byoc_index_set_t nodes = {.items = region->nodes, .count = region->node_count};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement by a saved plan (--plan=FILE.json).
+// Partitioning by a saved plan (--plan=FILE.json).
 #ifndef BYOC_CORE_COLLAGE_REPLAY_H_
 #define BYOC_CORE_COLLAGE_REPLAY_H_
 

@@ -37,7 +37,7 @@ static byoc_status_t pass_on(byoc_ruling_t *r, const byoc_partition_rule_t *rule
       if (!byoc_subgraph_make(&r->space, &r->scratch, &candidate.nodes, &graph))
         return byoc_diag_out_of_memory(r->diag);
       const char *reason = shares_place(r, &candidate.nodes) ? byoc_subgraph_invalid(&r->space, &graph, &rule->limits)
-                                                             : "its nodes live in different places";
+                                                             : "its nodes are on different devices";
       if (reason != NULL) {
         BYOC_RETURN_IF_ERROR(byoc_candidates_refuse(r->list, &candidate.nodes, candidate.target,
                                                     candidate.rule ? candidate.rule : "", reason, r->diag));
@@ -80,7 +80,7 @@ static byoc_status_t apply(byoc_ruling_t *r, const byoc_partition_rule_t *rule, 
   return status;
 }
 
-// What came out goes into the caller's list.
+// The result goes into the caller's list.
 static byoc_status_t keep_all(byoc_ruling_t *r, const byoc_candidates_t *from) {
   for (size_t i = 0; i < from->items.count; ++i) {
     byoc_candidate_t *made = NULL;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition rules: where the candidates of a target come from. Rules are trees: the leaves look at the graph, the
-// others work on what those below them propose:
+// Partition rules make the candidates of a target. Rules are trees: the leaves look at the graph, the others work on
+// the proposals of those below them:
 //
 //   pattern     each match of a pattern, at whatever node it ends (core/plugin/pattern.h)
 //   by kind     connected groups of listed operators: all up to a size, at most so many per node
 //   host        each node by itself, whatever it is
-//   layout      pairs of layout changes, and what the host computes in blocks between such changes
-//   union       everything that several rules propose
+//   layout      pairs of layout changes, and operators that the host computes in blocks between them
+//   union       all proposals of several rules
 //   composite   marks matches with the name that their function carries (attribute Composite)
 //   primitive   marks candidates that become a function of their own (attribute Primitive)
 //   combine     adds unions of neighbours that are worth fusing (BYOC_COMBINE_*)
-//   only valid  drops what breaks limits or is not convex, and keeps the reason
+//   only valid  drops candidates that break limits or are not convex, and keeps the reason
 //
 // A backend's table becomes
 //
 //   primitive(only valid(combine(union(composite(pattern) ..., by kind ...))))
 //
-// In addition, the target's regions of greedy placement are candidates, so that with one backend no plan is worse than
-// the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The accept
-// hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
+// In addition, the target's regions of greedy partitioning are candidates, so that with one backend no plan is worse
+// than the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The
+// accept hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
 //
 // Example:
 //   byoc_candidates_t list;
@@ -60,9 +60,9 @@ enum {
 typedef struct byoc_partition_rule_t byoc_partition_rule_t;
 struct byoc_partition_rule_t {
   byoc_partition_rule_kind_t kind;
-  const char *name;              // leaves: what their candidates are called
+  const char *name;              // leaves: the name of their candidates
   const byoc_rule_t *definition; // PATTERN, BY_KIND: the backend's row
-  byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of what is made; ONLY_VALID: all of them
+  byoc_subgraph_limits_t limits; // BY_KIND, COMBINE: max_nodes and max_depth of the result; ONLY_VALID: all of them
   uint32_t max_each;             // BY_KIND, COMBINE: proposals for each node to begin with
   uint32_t combine;              // COMBINE: BYOC_COMBINE_*
   const byoc_partition_rule_t *const *parts; // its children: UNION has any number, the other inner rules have one
@@ -80,8 +80,8 @@ typedef struct byoc_collect_options_t {
 // Fills in what is 0 in the limits; `options` may be NULL.
 byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options);
 
-// Collects everything that any target could take, in the order of targets. The last one, "c", can take each node alone.
-// Calls, and nodes that a target gave back (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not offered to it again.
+// Collects the candidates of all targets, in the order of targets. The last one, "c", can compute each node alone.
+// Calls, and nodes that a target declined (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not proposed to it again.
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
                                       const byoc_target_list_t *targets, const byoc_collect_options_t *options,
                                       byoc_diag_t *diag);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a whole greedy region into what lies between it and enumeration: its halves, their halves and so on. In the
-// order of the graph no path leaves a stretch of a region and comes back; if a stretch is not connected, its connected
-// parts are proposed.
+// Cuts a whole greedy region into halves, their halves and so on, down to the size that is enumerated. In the order of
+// the graph no path leaves a stretch of a region and comes back; if a stretch is not connected, its connected parts are
+// proposed.
 #include "core/collage/rules_internal.h"
 
 typedef struct cutter_t {
@@ -13,7 +13,7 @@ typedef struct cutter_t {
   uint32_t *stack;
 } cutter_t;
 
-// Gives a position and everything connected with it one colour.
+// Gives a position and all nodes connected with it one colour.
 static void colour(const cutter_t *c, const byoc_index_set_t *stretch, uint32_t from, uint32_t with) {
   const byoc_dataflow_t *flow = c->ruling->flow;
   uint32_t depth = 0;
@@ -64,7 +64,7 @@ static byoc_status_t propose(const cutter_t *c, const uint32_t *nodes, uint32_t 
   return candidate.part_count == 1 ? BYOC_OK : byoc_ruling_propose(r, candidate, c->out, &made);
 }
 
-// Proposes the connected parts of a stretch that are larger than what is enumerated.
+// Proposes the connected parts of a stretch that are larger than the enumerated ones.
 static byoc_status_t propose_stretch(const cutter_t *c, const byoc_index_set_t *stretch) {
   uint32_t colours = 0;
   for (uint32_t i = 0; i < stretch->count; ++i) c->colours[i] = 0;

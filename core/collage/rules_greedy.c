@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds what greedy placement would make of one target's rules: large regions that no enumeration reaches. With them
-// among the candidates the cheapest plan is no worse than the greedy one.
+// Adds the regions of greedy claims by one target's rules: large regions that no enumeration reaches. With them among
+// the candidates the cheapest plan is no worse than the greedy one.
 #include "core/collage/claim_rule.h"
 #include "core/collage/rules_internal.h"
 

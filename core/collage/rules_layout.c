@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the native target does with layout changes: a pair that nobody takes costs nothing, and what stands between two
-// changes is computed in blocks (the pass settle-layouts does both).
+// Makes candidates of layout changes for the native target: a pair that no target claims costs nothing, and operators
+// between two changes are computed in blocks (the pass settle-layouts does both).
 #include "core/collage/rules_internal.h"
 #include "core/ops/byoc/blocked.h"
 #include "core/pass/layouts.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all kinds of rules of one target share: sets of nodes, proposals, and the verdicts of hooks.
+// Makes sets of nodes and proposals for all kinds of rules of one target, and keeps the answers of hooks.
 #include <math.h>
 
 #include "core/base/hash.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the border of a sub-graph, and says why a backend may not have it.
+// Computes the border of a sub-graph, and gives the reason why a backend may not have it.
 #include "core/collage/subgraph.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ void byoc_subgraph_space_deinit(byoc_subgraph_space_t *space) {
   *space = (byoc_subgraph_space_t){0};
 }
 
-// Marks what is inside; nothing is seen yet.
+// Marks the nodes inside; none is seen yet.
 static void mark_inside(byoc_subgraph_space_t *space, const byoc_index_set_t *inside) {
   if (++space->mark == 0) { // the counter wrapped: the old marks mean nothing any more
     memset(space->inside_marks, 0, space->flow->node_count * sizeof(uint32_t));
@@ -109,7 +109,7 @@ bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_
   const byoc_dataflow_t *flow = space->flow;
   uint32_t last = inside->items[inside->count - 1], depth = 0;
   mark_inside(space, inside);
-  // Walks downwards from everything just outside; numbers rise along paths, so nothing behind `last` can lead back.
+  // Walks downwards from all readers just outside; numbers rise along paths, so no node behind `last` can lead back.
   for (uint32_t i = 0; i < inside->count; ++i) {
     uint32_t node = inside->items[i];
     for (uint32_t e = flow->successor_offsets[node]; e < flow->successor_offsets[node + 1]; ++e) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates what it costs to hand a value from one place to another.
+// Estimates the cost of passing a value from one candidate's place to another's.
 #include "core/collage/transition.h"
 
 #include <string.h>

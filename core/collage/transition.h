@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs to hand a value from a candidate in one place to one in another, by figures that were measured
-// on this machine (core/collage/calibrate.h, core/device/cost.h): the call of an outlined function; between layouts,
-// rewriting the value; between devices, a copy of it, once for each value and device. Within the native target it costs
-// nothing, because its nodes are fused.
+// The cost of passing a value from a candidate in one place to one in another, by figures that were measured on this
+// machine (core/collage/calibrate.h, core/device/cost.h). It counts the call of an outlined function. Between layouts it
+// counts the rewriting of the value, between devices a copy of it, once for each value and device. Within the native
+// target it is 0, because its nodes are fused.
 //
 // Example:
 //   byoc_transitions_t transitions;
@@ -42,9 +42,9 @@ typedef struct byoc_transitions_t {
 } byoc_transitions_t;
 
 // Sets up the places of these targets: every border of a region is a dense tensor, on the first device of the target's
-// driver or with the host; what the module binds to a further device is priced as if it were there. Values from around
-// the block are taken to be with the host, where results of the block go. BYOC_UNSUPPORTED for more than
-// BYOC_COVER_DEVICES devices.
+// driver or with the host. Values that the module binds to a further device count as if they were on the first one.
+// Values from around the block are assumed to be with the host, where results of the block go. BYOC_UNSUPPORTED for
+// more than BYOC_COVER_DEVICES devices.
 byoc_status_t byoc_transitions_init(byoc_transitions_t *transitions, const byoc_dataflow_t *flow,
                                     const byoc_target_list_t *targets, const byoc_estimator_t *estimator,
                                     byoc_allocator_t allocator, byoc_diag_t *diag);

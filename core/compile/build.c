@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a build; each works on what the one before it left behind.
+// Runs the steps of a build; each works on the result of the one before.
 #include "core/compile/build.h"
 
 #include <assert.h>
@@ -40,7 +40,7 @@ static byoc_status_t begin(const byoc_build_t *build, const char *step, byoc_dia
 
 typedef enum file_form_t { FORM_ONNX, FORM_MODULE, FORM_HOST_PROGRAM } file_form_t;
 
-// An ONNX model has no magic number; a file that has one, or that reads as a text of ours, is not an ONNX file.
+// An ONNX model has no magic number; an ELF file, or one that begins as a text of ours, is not an ONNX file.
 static byoc_status_t look_inside(const char *path, byoc_diag_t *diag, file_form_t *out_form) {
   static const struct {
     const char *ending, *words;
@@ -118,7 +118,7 @@ static byoc_status_t read_text(byoc_build_t *build, const char *path, file_form_
   return status == BYOC_OK ? load_domains(build, diag) : status;
 }
 
-// Models find the operators of other domains where the build does.
+// Models find the operators of other domains through the build's operator source.
 static byoc_onnx_read_options_t complete_read(const byoc_build_t *build, const byoc_onnx_read_options_t *options) {
   byoc_onnx_read_options_t read = options != NULL ? *options : (byoc_onnx_read_options_t){0};
   if (build->options.operators.load != NULL) read.operators = &build->options.operators;
@@ -168,9 +168,9 @@ void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_s
   build->is_simplified = is_simplified;
 }
 
-// ---- the road ----
+// ---- the pipeline ----
 
-// Where no target is left whose code computes what it should, the fault is byoc's or the compiler's.
+// If no target is left whose code is right, the fault is byoc's or the compiler's.
 static byoc_status_t blame_code(const byoc_build_t *build, byoc_status_t status, byoc_diag_t *diag) {
   if (status != BYOC_MISMATCH || diag == NULL || diag->status != BYOC_MISMATCH) return status;
   const byoc_target_list_t *targets = build->options.targets;
@@ -191,10 +191,10 @@ byoc_status_t byoc_build_compile(byoc_build_t *build, byoc_build_extent_t extent
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a model is wanted here; this is a host program");
   }
   if (build->result.program != NULL && build->options.stream_axis != NULL) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "an axis is taken of models; this is a host program");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "only models have axes to stream; this is a host program");
   }
   if (build->result.program != NULL && build->options.variant_count > 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "dimensions get sizes in models; this is a host program");
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "only models have dimensions to set; this is a host program");
   }
   const byoc_pipeline_options_t options = {.targets = build->options.targets,
                                            .passes = {.print_after = build->options.print_after,
@@ -235,7 +235,7 @@ static byoc_compose_options_t complete(const byoc_build_t *build, const byoc_com
   options.fused_count = build->fused_count;
   options.initializers = build->initializers.data;
   options.initializer_count = build->initializers.count;
-  // What is for another processor cannot be run here.
+  // Code for another processor cannot be run here.
   if (byoc_target_list_foreign(build->options.targets) == NULL) options.checker = build->options.checker.kernels;
   return options;
 }
@@ -250,7 +250,7 @@ byoc_status_t byoc_build_compose(const byoc_build_t *build, const byoc_compose_o
   return BYOC_OK;
 }
 
-// What all models of a level require.
+// The processor features that all models of an ISA level require.
 static byoc_status_t list_features(const byoc_build_t *const *builds, size_t count, byoc_string_t *out,
                                    byoc_diag_t *diag) {
   uint64_t features = 0;
@@ -306,7 +306,7 @@ byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, cons
   return status;
 }
 
-// What backends handed back as C source is compiled by itself: it stands behind the host's C for reading only.
+// C sources of backends are compiled by themselves: here they follow the host's C for reading only.
 static void append_sources(const byoc_graph_module_t *module, byoc_string_t *out) {
   for (size_t i = 0; i < module->runtime_modules.count; ++i) {
     const byoc_runtime_module_t *source = module->runtime_modules.data[i];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facade over the whole road: a build takes a model from its file to an artifact, or to results in this process.
-// Whatever compiles a model goes through here: the command, the tests, and the builders that measuring is given.
+// The facade over the whole pipeline: a build takes a model from its file to an artifact, or to results in this
+// process. The command, the tests, and the builders of candidates all compile models through it.
 //
 // Example:
 //   byoc_placing_t placing = {.plan = "collage", .budget_s = BYOC_COST_BUDGET_S};
@@ -13,15 +13,15 @@
 //   if (status == BYOC_OK) status = byoc_build_compose(&build, &output, diag);
 //   byoc_build_deinit(&build);
 //
-// A build is given a placer instead of choosing one, because measured placement builds candidates through this facade.
-// So links run from core/compile/placing.h (who places) over core/compile/candidates.h (what measuring builds) down to
-// here, and from all of them down to core/measure.
+// A build gets a placer instead of choosing one, because measured partitioning builds candidates through this facade.
+// So links run from core/compile/placing.h (the placers) over core/compile/candidates.h (the builder of candidates)
+// down to here, and from all of them down to core/measure.
 //
-// Options are plain data, and what they point to must outlive the build. Nothing here exits. Errors are in the caller's
-// diagnostic; warnings and the story of a build go to core/base/log.h, what print_after asks for to standard output.
-// Builds share nothing but the caches on disk and what this process knows of compilers: several threads may each have
-// builds of their own, with targets shared among them. The steps come in order, each once: read, compile; then compose,
-// emit and evaluate as often as wanted. After a failure a build can only be released.
+// Options are plain data; their pointers must outlive the build. No function here exits. Errors go to the caller's
+// diagnostic; warnings and reports of a build go to core/base/log.h, modules for print_after to standard output. Builds
+// share nothing but the caches on disk and the versions of compilers: several threads may each have builds of their
+// own, with targets shared among them. The steps come in order, each once: read, compile; then compose, emit and
+// evaluate as often as wanted. After a failure a build can only be released.
 #ifndef BYOC_CORE_COMPILE_BUILD_H_
 #define BYOC_CORE_COMPILE_BUILD_H_
 
@@ -40,7 +40,7 @@ typedef struct byoc_build_options_t {
   byoc_build_watcher_t watcher;      // begin NULL: none
   const byoc_host_pair_t *pairs;     // outputs that may be written over inputs (core/hostir/verify/in_place.h)
   size_t pair_count;
-  int32_t queue_count;     // queues that each device shares out among the turns of loops; 0 and 1: one
+  int32_t queue_count;     // queues that each device shares out among the iterations of loops; 0 and 1: one
   const char *stream_axis; // "NAME" or "NAME:parts": compute in loops over the parts of this axis; NULL: do not
   const byoc_variant_dim_t *variants; // dimensions that get several sizes, beside any other (core/compile/variants.h)
   size_t variant_count;
@@ -48,14 +48,14 @@ typedef struct byoc_build_options_t {
   bool as_source;             // the artifact is to be C source
   bool trace;                 // artifacts get the trace entry, and `fused` below is filled
   byoc_op_source_t operators; // of the domains that models use; load NULL: there is none
-  byoc_checker_t checker;     // looks at the code of regions and kernels (core/compile/checking.h); NULL: nobody does
+  byoc_checker_t checker;     // looks at the code of regions and kernels (core/compile/checking.h); NULL: no check
 } byoc_build_options_t;
 
 // Callers may read all of it and write nothing.
 typedef struct byoc_build_t {
   byoc_allocator_t allocator;
   byoc_build_options_t options;
-  byoc_graph_module_t *module; // as far along the road as the build went; owned by the build unless it was lent
+  byoc_graph_module_t *module; // as the last step left it; owned by the build unless it was lent
   bool is_lent, is_simplified;
   const char *path;                            // of the model; NULL: it was read from memory or lent
   byoc_pipeline_result_t result;               // the placement, the plan, the host program: owned by the build
@@ -75,7 +75,8 @@ void byoc_build_deinit(byoc_build_t *build);
 // Reads a file: ONNX, the text form of a module, or that of a host program, recognised by its name (.byoc, .host) or
 // its first words. `options` (symbolic dimensions, may be NULL) are for ONNX: BYOC_INVALID_ARGUMENT if they are given
 // for a text. Otherwise the statuses of byoc_onnx_read_file, byoc_graph_parse and byoc_host_program_read. For a host
-// program, result.program is there at once, and compiling only plans what is not planned and verifies.
+// program, result.program is there at once, and compiling only plans its memory, if the text has no plan, and verifies
+// it.
 byoc_status_t byoc_build_read(byoc_build_t *build, const char *path, const byoc_onnx_read_options_t *options,
                               byoc_diag_t *diag);
 // The same for an ONNX model in memory, which may be freed afterwards. `name` is for messages.
@@ -84,7 +85,7 @@ byoc_status_t byoc_build_read_memory(byoc_build_t *build, const void *data, size
 // Works on a module that the caller keeps. It must outlive the build, which changes it.
 void byoc_build_lend(byoc_build_t *build, byoc_graph_module_t *module, bool is_simplified);
 
-// ---- the road ----
+// ---- the pipeline ----
 
 // Simplifies, places, generates, lowers and plans, as far as `extent` says. `result` is filled as far as that goes;
 // after BYOC_BUILD_ALL it holds a host program. BYOC_CANCELLED if the watcher ended the build.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much work the C calls do that a backend put in the place of operators. It is known only before the backend's hook
-// runs, and profiles need it.
+// The work of C calls that a backend put in the place of operators. It is known only before the backend's hook runs,
+// and profiles need it.
 #ifndef BYOC_CORE_COMPILE_CALL_WORK_H_
 #define BYOC_CORE_COMPILE_CALL_WORK_H_
 

@@ -38,7 +38,7 @@ static bool is_kept(void *self, const byoc_function_t *function) {
   return byoc_pointer_map_find(&((const module_maker_t *)self)->kept, function) != NULL;
 }
 
-// Leaves nothing in the module (this process's own copy) except the functions and what they call.
+// Erases all functions of the module (this process's own copy) except these and their callees.
 static bool drop_others(module_maker_t *maker, const byoc_cost_build_t *build) {
   byoc_graph_module_t *module = maker->module;
   for (size_t i = 0; i < build->count; ++i) {
@@ -66,7 +66,7 @@ static bool make_native(module_maker_t *maker) {
   return true;
 }
 
-// Frees virtual devices: they say who is to make a value in the model, and where, and here one target makes all.
+// Frees virtual devices: they name the target and device of a value in the model, and here one target makes all values.
 static bool forget_place(void *self, byoc_node_t *node) {
   (void)self;
   for (uint32_t r = 0; r < node->result_count; ++r) node->results[r]->device = BYOC_VIRTUAL_DEVICE_FREE;
@@ -154,7 +154,7 @@ static byoc_status_t make_module(const byoc_cost_build_t *build, byoc_diag_t *di
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// ---- along the road ----
+// ---- building ----
 
 static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *diag, byoc_target_list_t *list) {
   byoc_allocator_t allocator = byoc_allocator_system();
@@ -168,11 +168,12 @@ static byoc_status_t make_targets(const byoc_cost_build_t *build, byoc_diag_t *d
   return BYOC_OK;
 }
 
-// ---- whose steps they are ----
+// ---- owners of steps ----
 
 enum { NOBODY = UINT8_MAX };
 
-// Parts share neither inputs nor outputs: whatever leads to a part's output, or comes from its input, belongs to it.
+// Parts share neither inputs nor outputs: an instruction that leads to a part's output, or comes from its input,
+// belongs to it.
 typedef struct owning_t {
   const byoc_host_program_t *program;
   uint8_t *owners; // by buffer
@@ -222,7 +223,7 @@ static void list_steps(const owning_t *owning, bool of_commands, byoc_cost_build
   }
 }
 
-// One backward pass, from what is needed to where it comes from.
+// One backward pass, from the needed buffers to the instructions that make them.
 static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_cost_build_t *build, byoc_diag_t *diag,
                                  byoc_cost_build_answer_t *out) {
   if (program->is_dynamic) return byoc_diag_error(diag, BYOC_UNSUPPORTED, "its shapes are known only when it runs");
@@ -289,8 +290,8 @@ static byoc_status_t make_buffers(byoc_host_buffer_t *const *buffers, size_t cou
   return BYOC_OK;
 }
 
-// Writes what each part computed: from ordinary data, and behind it from wild data if there are such results and its
-// operators take it.
+// Writes the results of each part: those of ordinary data, and behind them those of special values if there are such
+// and its operators are defined for them.
 static byoc_status_t write_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                  void *const *outputs, void *const *wild, byoc_arena_t *arena, byoc_diag_t *diag) {
   size_t output = 0;
@@ -319,13 +320,13 @@ static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byo
   fill_parts(program, build, false, inputs);
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
   fill_parts(program, build, true, inputs);
-  byoc_diag_t refusal = {0}; // one that wild data brings about is no failure of the reference
+  byoc_diag_t refusal = {0}; // a refusal of special values is no failure of the reference
   if (byoc_evaluator_run(evaluator, (const void *const *)inputs, wild, &refusal) != BYOC_OK) wild = NULL;
   return write_parts(program, build, outputs, wild, arena, diag);
 }
 
-// Kernels that would take long run some of their iterations, where what they leave out is the result of the other
-// target: nothing else reads it.
+// Long kernels run some of their iterations; the other elements stay those of the other target, and nothing else reads
+// them.
 static void take_windows(const byoc_host_program_t *program, byoc_arena_t *arena) {
   BYOC_HOST_FOR_EACH(i, program) {
     bool is_last = i->op == BYOC_HOST_KERNEL;
@@ -341,7 +342,7 @@ static void take_windows(const byoc_host_program_t *program, byoc_arena_t *arena
   }
 }
 
-// Computes the part over what another target made of it, from the file's `offset` on, and compares.
+// Computes the part over the results of another target, from the file's `offset` on, and compares.
 static byoc_status_t compare_results(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                      byoc_evaluator_t *evaluator, const byoc_file_view_t *made, size_t offset,
                                      byoc_wild_t wild, byoc_arena_t *arena, byoc_diag_t *diag) {
@@ -437,7 +438,7 @@ static double weight_bytes(const byoc_graph_module_t *module) {
   return bytes;
 }
 
-// What is in the file beside weights.
+// The bytes of the file beside weights.
 static double code_mib(const char *path, double weights) {
   struct stat info;
   const double bytes = stat(path, &info) == 0 ? (double)info.st_size - weights : 0;
@@ -452,7 +453,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
   if (setenv("TMPDIR", request->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(make_targets(request, diag, &targets));
   BYOC_RETURN_IF_ERROR(make_module(request, diag, &module));
-  if (!byoc_indices_set_clamped(module)) return byoc_diag_out_of_memory(diag); // made-up data has any indices
+  if (!byoc_indices_set_clamped(module)) return byoc_diag_out_of_memory(diag); // generated data has any indices
   const double weights = weight_bytes(module);
   const byoc_build_options_t options = {.targets = &targets, .thread_count = request->thread_count};
   byoc_build_t build; // not released: the process is short-lived
@@ -480,7 +481,7 @@ void byoc_build_candidates(void *self, void *answer) {
   byoc_diag_t diag = {0};
   out->status = run(self, &diag, out);
   if (out->status == BYOC_OK) return;
-  // What failed, without temporary paths in it: the reason is kept and compared.
+  // The message of a failure, without temporary paths: it is kept and compared.
   snprintf(out->message, sizeof(out->message), "%s", diag.message);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds candidates along the road of every model: the builder that core/measure is given.
+// Builds candidates by the pipeline of every model: the builder for core/measure.
 #ifndef BYOC_CORE_COMPILE_CANDIDATES_H_
 #define BYOC_CORE_COMPILE_CANDIDATES_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who looks at the code of a build before it is used. A build is given a checker as it is given a placer: checking
-// builds candidates through the facade of builds (core/compile/checking.h makes one).
+// The interface of a checker, which looks at the code of a build before it is used. A build gets a checker as it gets a
+// placer: checking builds candidates through the facade of builds (core/compile/checking.h makes one).
 #ifndef BYOC_CORE_COMPILE_CHECKER_H_
 #define BYOC_CORE_COMPILE_CHECKER_H_
 
@@ -9,12 +9,12 @@
 
 typedef struct byoc_checker_t {
   void *self;
-  // Looks at regions of one target, before its hook makes their code: out_reasons[i] says what is wrong with the code
-  // of functions[i], and lives in `arena`; NULL: nothing, as far as it was looked at. NULL: there is no checker.
+  // Checks regions of one target, before its hook makes their code: out_reasons[i] is the fault of the code of
+  // functions[i], and lives in `arena`; NULL: none was found. NULL: there is no checker.
   byoc_status_t (*check_regions)(void *self, const byoc_target_list_t *targets, const byoc_target_t *target,
                                  byoc_function_t *const *functions, size_t count, byoc_arena_t *arena,
                                  byoc_diag_t *diag, const char **out_reasons);
-  // Looks at the native target's kernels. BYOC_MISMATCH if one computes something else.
+  // Checks the native target's kernels. BYOC_MISMATCH if one computes something else.
   byoc_compose_checker_t kernels;
 } byoc_checker_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checking regions and kernels that are new to this machine.
+// Checks regions and kernels that are new to this machine.
 #include "core/compile/checking.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "core/measure/regions.h"
 #include "core/measure/verdict.h"
 
-// What became of the things that one check looked at.
+// The results of one check, counted.
 typedef struct tally_t {
   size_t known, right, wrong, left;
   int64_t start_ns, made_ns; // the latter: for code that the build makes too
@@ -46,7 +46,7 @@ typedef struct regions_t {
   byoc_arena_t *arena;
   byoc_diag_t *diag;
   tally_t tally;
-  byoc_region_trial_t *trials; // what is to be checked
+  byoc_region_trial_t *trials; // the regions to check
   byoc_digest_t *keys;         // parallel to trials
   const char **reasons;        // of the caller
   size_t *places, count;       // among the caller's functions
@@ -252,7 +252,7 @@ static byoc_status_t take_verdicts(kernels_t *k) {
     const char *origin = trial->call->origin != NULL ? trial->call->origin : "";
     const bool is_named = origin[0] != '\0';
     status =
-        byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else of %s%s%s%s: %s",
+        byoc_diag_error(k->diag, BYOC_MISMATCH, "target 'c' computes something else for %s%s%s%s: %s",
                         trial->kernel->description, is_named ? " (" : "", origin, is_named ? ")" : "", trial->message);
   }
   return status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results and copies of the cases of a choice.
+// Copies models into the cases of a choice, and replaces their results.
 #include "core/compile/choice.h"
 
 size_t byoc_choice_list_results(const byoc_block_t *block, byoc_value_t **results) {

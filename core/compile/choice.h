@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the Ifs that a build itself makes have in common: cases that are copies of one model (core/compile/fallback.h,
+// Copies and results for Ifs that a build itself makes: their cases are copies of one model (core/compile/fallback.h,
 // core/compile/variants.h). Internal to core/compile.
 #ifndef BYOC_CORE_COMPILE_CHOICE_H_
 #define BYOC_CORE_COMPILE_CHOICE_H_

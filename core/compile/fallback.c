@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the alternative plan: main becomes an If of two copies of the model, and placement decides about each.
+// Adds a plan without devices: main becomes an If of two copies of the model, and each is partitioned by itself.
 #include "core/compile/fallback.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ static void free_places(const fallback_t *f, byoc_value_t *const *values, size_t
   }
 }
 
-// A function that the model marked for a device is put in its place, as a copy without the mark.
+// Replaces a function that the model marked for a device by a copy without the mark.
 static byoc_status_t strip_block(const fallback_t *f, byoc_block_t *block);
 
 static byoc_status_t take_callee(const fallback_t *f, byoc_node_t *call) {
@@ -84,7 +84,7 @@ static byoc_status_t strip_block(const fallback_t *f, byoc_block_t *block) {
 
 // ---- the choice ----
 
-// What a case returns is in the host's memory, so that nothing is left to do on a device behind the choice.
+// Results of a case are in the host's memory, so that no device has work behind the choice.
 static byoc_status_t return_to_host(const fallback_t *f, byoc_block_t *block, byoc_value_t *value) {
   byoc_node_t *node = byoc_node_create(block, NULL, "byoc", "OnDevice", 1, &value, 1, 1);
   if (node == NULL || !byoc_attributes_set_int(&node->attributes, "constrain_body", 0)) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The alternative plan of a model, for where its devices cannot start. Internal to core/compile.
+// The plan of a model without devices, for machines where its devices cannot start. Internal to core/compile.
 #ifndef BYOC_CORE_COMPILE_FALLBACK_H_
 #define BYOC_CORE_COMPILE_FALLBACK_H_
 
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// Makes the model's main function a choice: as it is if the devices have started, otherwise the same without any place
-// on a device, which no target with a device is offered. Nothing happens if no target has a device.
+// Makes the model's main function a choice: as it is if the devices have started, otherwise a copy whose values name no
+// device and which is not proposed to targets with a device. Nothing happens if no target has a device.
 byoc_status_t byoc_fallback_add(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPILE_FALLBACK_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the tensors of a model to what the host program holds.
+// Follows the tensors of a model to the buffers of the host program.
 #include "core/compile/lineage.h"
 
 #include "core/base/map.h"
@@ -83,7 +83,7 @@ void byoc_lineage_destroy(byoc_lineage_t *l) {
   byoc_free(l->allocator, l);
 }
 
-// Does some instruction make it, or the caller?
+// Does an instruction or the caller make it?
 static bool is_made(const byoc_host_program_t *program, const char *name) {
   const byoc_host_buffer_t *buffer = byoc_host_find_buffer(program, name);
   if (buffer == NULL || buffer->kind == BYOC_HOST_BUFFER_INPUT) return buffer != NULL;
@@ -118,7 +118,7 @@ static const char *find_made(byoc_lineage_t *l, tensor_t *from, const byoc_host_
   return made;
 }
 
-// The first part of a tensor that is made in parts: an operand of a Concat, or what a turn of a loop adds.
+// The first part of a tensor that is made in parts: an operand of a Concat, or a slice of a stacked result.
 static const char *find_part(const byoc_host_program_t *program, const byoc_host_buffer_t *whole) {
   for (size_t i = 0; i < program->buffers.count; ++i) {
     const byoc_host_buffer_t *part = program->buffers.data[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the tensors of a model went: passes remove some, and kernels and backends compute several operators at once.
-// The names are noted before the passes run; afterwards each one that no instruction makes is followed along its
-// readers, up to one that some instruction makes.
+// The lineage of a model's tensors: passes remove some, and kernels and backends compute several operators at once. The
+// names are noted before the passes run; afterwards each one that no instruction makes is followed along its readers,
+// up to one that some instruction makes.
 #ifndef BYOC_CORE_COMPILE_LINEAGE_H_
 #define BYOC_CORE_COMPILE_LINEAGE_H_
 
@@ -10,7 +10,7 @@
 
 typedef struct byoc_lineage_t byoc_lineage_t;
 
-// Notes the module's tensors and who reads them. The module may change or end afterwards.
+// Notes the module's tensors and their readers. The module may change or end afterwards.
 byoc_status_t byoc_lineage_create(const byoc_graph_module_t *module, byoc_allocator_t allocator, byoc_diag_t *diag,
                                   byoc_lineage_t **out_lineage);
 void byoc_lineage_destroy(byoc_lineage_t *lineage); // accepts NULL

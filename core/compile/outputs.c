@@ -17,8 +17,8 @@ static bool resolve_folder(const char *path, char resolved[PATH_MAX]) {
   return found;
 }
 
-// A link counts as what it points to, a file that does not exist yet as the place where it will be. A device
-// (/dev/stdout, /dev/null) may be written to more than once.
+// A link counts as its target, a file that does not exist yet as its later path. A device (/dev/stdout, /dev/null) may
+// be written to more than once.
 static bool is_same_file(const char *a, const char *b) {
   struct stat left, right;
   bool has_left = stat(a, &left) == 0, has_right = stat(b, &right) == 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The road of a model, step by step. If backends give something back, the steps from placing on are repeated.
+// Runs the pipeline of a model, step by step. If a backend declines a region, the steps from partitioning on are
+// repeated.
 #include "core/compile/pipeline.h"
 
 #include <string.h>
@@ -46,10 +47,10 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back; // functions given back in this round
+  size_t given_back; // functions declined in this round
   byoc_placed_t placed;
-  uint64_t native_features;  // processor features: what -mcpu of "c" allows
-  uint64_t backend_features; // and what the backends' code needs
+  uint64_t native_features;  // processor features that -mcpu of "c" allows
+  uint64_t backend_features; // and those that the backends' code needs
 } pipeline_t;
 
 // ---- services for backends ----
@@ -101,8 +102,8 @@ static bool is_hook_of(const byoc_target_t *target, const char *compiler) {
   return target->kind->backend != NULL && strcmp(target->kind->name, compiler) == 0;
 }
 
-// The target that a function marked Compiler="kind" is for: the one that it names, otherwise the first of that kind. If
-// there is none, that is an error: the mark says that somebody relies on it.
+// The target of a function marked Compiler="kind": the one that it names, otherwise the first of that kind. If there is
+// none, that is an error: the model's author relies on the mark.
 static byoc_status_t assign_target(pipeline_t *p, byoc_function_t *function, const char *compiler) {
   const byoc_target_list_t *targets = p->options->targets;
   const int64_t named = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1);
@@ -138,14 +139,14 @@ static bool is_of_target(const byoc_function_t *function, const byoc_target_t *t
          byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1) == (int64_t)target->index;
 }
 
-// Functions that the region calls (its composites) are given back with it.
+// Functions that the region calls (its composites) are put back with it.
 static bool mark_callee_inline(void *self, byoc_node_t *node) {
   (void)self;
   return node->callee == NULL || byoc_attributes_set_int(&node->callee->attributes, BYOC_ATTRIBUTE_INLINE, 1);
 }
 
-// Marks the function's calls, wherever it was placed. The model's author relies on a mark, so a warning says when its
-// function is given back.
+// Marks all regions of the function. The model's author relies on a mark, so a warning reports a declined function that
+// was marked.
 static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
   byoc_placement_t *placement = &p->result->placement;
   bool is_told = false;
@@ -155,7 +156,7 @@ static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t
     region->given_back = true;
     if (region->is_marked && !is_told) {
       const char *kind = region->target->kind->name;
-      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s gave it back: %s", function->name,
+      byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s declined it: %s", function->name,
                kind, kind, reason);
       is_told = true;
     }
@@ -203,7 +204,8 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
     p->given_back += 1;
     ok = ok && note_given_back(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
-    byoc_log(BYOC_LOG_INFO, "%s gave '%s' back: %s", target->kind->name, function->name, result->reason);
+    byoc_log(BYOC_LOG_INFO, "%s declined '%s' after claiming it: %s", target->kind->name, function->name,
+             result->reason);
   }
   byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPILER);
   byoc_attributes_remove(&function->attributes, BYOC_ATTRIBUTE_COMPOSITE);
@@ -223,8 +225,8 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
   return BYOC_OK;
 }
 
-// Where parameters and results of a region live depends on the code that it gets, not on what its calls hand over: all
-// but the number of the device, which the model names.
+// The devices of a region's parameters and results depend on its code, not on its calls. Only the number of the device
+// comes from the model.
 static bool forget_places(byoc_function_t *function) {
   const byoc_block_t *body = function->body;
   const byoc_virtual_device_t *place = body->results.count > 0 ? &body->results.data[0]->device : NULL;
@@ -242,7 +244,7 @@ static bool forget_places(byoc_function_t *function) {
 
 typedef BYOC_VECTOR(byoc_function_t *) function_list_t;
 
-// Gives regions back whose code would compute something else.
+// Declines regions whose code would compute something else.
 static byoc_status_t check_regions(pipeline_t *p, const byoc_target_t *target, function_list_t *functions) {
   const byoc_checker_t *checker = &p->options->checker;
   if (checker->check_regions == NULL || p->options->extent != BYOC_BUILD_ALL) return BYOC_OK;
@@ -285,7 +287,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
   if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
-  // A hook may tell that the target's options do not fit; any other argument was the plugin's, not the user's.
+  // A hook may report that the target's options do not fit; any other wrong argument is the plugin's, not the user's.
   if (status == BYOC_INVALID_ARGUMENT && report.told != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
   if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
   if (status == BYOC_OK) status = settle(p, &report, target);
@@ -297,7 +299,7 @@ cleanup:
   return status;
 }
 
-// Makes stubs of the functions that were bound; those given back return into their callers.
+// Makes stubs of the functions that were bound; declined ones return into their callers.
 static byoc_status_t finish_round(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(
       byoc_pass_run(byoc_pass_find("mark-compiler-functions-extern"), p->module, &p->options->passes, p->diag, NULL));
@@ -326,7 +328,7 @@ static byoc_status_t place(pipeline_t *p, size_t round) {
                            ? placer->place(placer->self, p->module, targets, p->diag, placement)
                            : byoc_place_greedy(p->module, targets, p->diag, placement));
   BYOC_RETURN_IF_ERROR(byoc_placement_check_bound(p->module, targets, placement, round == 0, p->diag));
-  // Of layout changes, backends see only what crosses the border of a region.
+  // Backends see only layout changes at the border of a region.
   BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("cancel-layouts"), p->module, &p->options->passes, p->diag, NULL));
   BYOC_RETURN_IF_ERROR(byoc_placed_count(&p->placed, p->module, targets, round == 0, p->diag, placement));
   return byoc_pass_print_after("place", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
@@ -338,8 +340,8 @@ static bool count_node(void *self, byoc_node_t *node) {
   return true;
 }
 
-// No target is asked for a node again that it gave back, so that each round takes a target from one node at least. Only
-// hooks that put new nodes in the place of others come to more.
+// A target is not asked again for a node that it declined, so that each round removes at least one pair of node and
+// target. Only hooks that replace nodes by new ones need more rounds.
 static size_t most_rounds(const pipeline_t *p) {
   size_t nodes = 0;
   for (size_t f = 0; f < p->module->functions.count; ++f) {
@@ -359,7 +361,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
     if (round == most) {
       const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
       return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
-                             "targets still give functions back in round %zu of placing: '%s' was the last one (%s)",
+                             "targets still decline functions in round %zu of partitioning: '%s' was the last one (%s)",
                              round, last->function, last->reason);
     }
     p->given_back = 0;
@@ -385,7 +387,7 @@ static byoc_status_t require_native_features(pipeline_t *p, byoc_string_t *featu
   return features->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
 
-// Notes what the program's text has to say for itself: the work of its calls, and what backends' code needs.
+// Notes properties that the program's text needs: the work of its calls, and the features that backends' code needs.
 static byoc_status_t complete_program(pipeline_t *p) {
   byoc_host_program_t *program = p->result->program;
   BYOC_HOST_FOR_EACH(i, program) {
@@ -432,8 +434,8 @@ static byoc_status_t run_host_passes(const char *names, byoc_host_program_t *pro
   return byoc_host_pass_run_list(names, program, &options->passes, diag);
 }
 
-// Makes a set of each queue that the lowering made, and lets the turns of loops take its elements. A caller brings one
-// queue, so that those of a set are the context's own.
+// Makes a set of each queue that the lowering made, and lets the iterations of loops take its elements. A caller brings
+// one queue, so that those of a set are the context's own.
 static byoc_status_t spread_loops(pipeline_t *p) {
   const byoc_host_program_t *program = p->result->program;
   if (p->options->queue_count < 2) return BYOC_OK;
@@ -471,7 +473,7 @@ static byoc_status_t lower(pipeline_t *p) {
   return BYOC_OK;
 }
 
-// Loops over the parts of an axis are made before anything is placed: what backends compile is then of a part's size.
+// Loops over the parts of an axis are made before partitioning, so that backends compile code of a part's size.
 static byoc_status_t take_parts(pipeline_t *p) {
   static const char *const passes[] = {"stream-axis", "fold-constants", "remove-dead-code"};
   for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]); ++i) {
@@ -480,8 +482,8 @@ static byoc_status_t take_parts(pipeline_t *p) {
   return BYOC_OK;
 }
 
-// A model of several ranks becomes what one of them does. Constants are settled first, so that shapes are known; the
-// rest is simplified afterwards, when layers stand as their rank has them.
+// A model of several ranks becomes the part of one rank. Constants are folded first, so that shapes are known; other
+// rewrites follow when layers have the sizes of their rank.
 static byoc_status_t spread_over_ranks(pipeline_t *p) {
   if (byoc_attributes_find(&p->module->attributes, BYOC_ATTRIBUTE_MESH) == NULL) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
@@ -492,7 +494,7 @@ static byoc_status_t spread_over_ranks(pipeline_t *p) {
   return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
 }
 
-// Ranks that only the run knows: each round makes branches, and moves what depends on them there, where more is known.
+// Ranks that only the run knows: each round makes branches, and moves nodes that depend on a rank into them.
 static byoc_status_t settle_ranks(pipeline_t *p, const byoc_pass_options_t *passes, size_t *out_sunk) {
   enum { MOST_ROUNDS = 16 };
   for (int round = 0; round < MOST_ROUNDS; ++round) {
@@ -506,8 +508,8 @@ static byoc_status_t settle_ranks(pipeline_t *p, const byoc_pass_options_t *pass
   return BYOC_OK;
 }
 
-// What depends on constants only is computed before the copies are made, so that they share it. Where a rank depends on
-// a branch, the results then say so, whatever the model declares.
+// Nodes that depend on constants only are folded before the copies are made, so that copies share the results. If a
+// rank depends on a branch, the types of the results then show that, also against the model's declarations.
 static byoc_status_t add_variants(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
                                           "remove-dead-code",
@@ -523,7 +525,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_string_t native_features;
   byoc_string_init(&native_features, allocator);
   char *cache = NULL;
-  byoc_diag_t cache_diag = {0}; // without a cache folder work goes on
+  byoc_diag_t cache_diag = {0}; // the build goes on without a cache folder
   if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
   }
@@ -600,7 +602,7 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
   byoc_status_t status = plan_read(program, options, &verdict);
   if (status == BYOC_OK) log_program(program);
   if (status == BYOC_OK) return BYOC_OK;
-  // What breaks a rule is the text that was read, not byoc.
+  // The text that was read breaks a rule, not byoc.
   if (status == BYOC_INTERNAL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s", verdict.message);
   return byoc_diag_adopt(diag, &verdict);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what each target computes: from the functions that placing left, not from the candidates that it chose.
+// Counts the operators of each target: in the functions that partitioning left, not in the candidates that it chose.
 #include "core/compile/placed.h"
 
 #include "core/ir/attribute_names.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each target computes, counted after placing. Internal to core/compile.
+// The operators of each target, counted after partitioning. Internal to core/compile.
 #ifndef BYOC_CORE_COMPILE_PLACED_H_
 #define BYOC_CORE_COMPILE_PLACED_H_
 
@@ -10,7 +10,7 @@ typedef struct byoc_placed_t {
   size_t region_count;   // regions of the placement that are counted
 } byoc_placed_t;
 
-// Counts the operators of the regions that this round made, and those that no backend took. In the first round,
+// Counts the operators of the regions that this round made, and those that no backend claimed. In the first round,
 // functions that were marked for a backend before this build become regions of the placement too. A change of layout is
 // no operator of the model and does not count.
 byoc_status_t byoc_placed_count(byoc_placed_t *placed, byoc_graph_module_t *module, const byoc_target_list_t *targets,

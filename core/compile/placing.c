@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The placers that a build can ask for, and the wiring of a measured one.
+// Makes the placers that a build can ask for, and connects a measured one with the measuring.
 #include "core/compile/placing.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 #include "core/pass/layouts.h"
 #include "core/runtime/pool.h"
 
-// What a collage placement needs, for as long as it runs.
+// The state of a collage partitioning while it runs.
 typedef struct wiring_t {
   const byoc_placing_t *placing;
   int32_t thread_count;
@@ -143,7 +143,7 @@ static byoc_status_t replay(const byoc_placing_t *placing, int32_t thread_count,
 typedef byoc_status_t (*place_for_t)(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
                                      const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement);
 
-// Each number of threads in its turn: costs are measured, and plans race, with as many.
+// One number of threads after the other: costs are measured, and whole plans are timed, with as many.
 static byoc_status_t place_for_each(const byoc_placing_t *placing, place_for_t place, byoc_graph_module_t *module,
                                     const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
   const byoc_thread_list_t *threads = &placing->threads;
@@ -197,7 +197,7 @@ byoc_status_t byoc_placing_read_threads(const char *option, const char *text, by
     if (*at == '\0') return BYOC_OK;
   }
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                         "%s takes a number from 1 to %d, or up to %d of them that rise, as in 1,2,4, not '%s'", option,
+                         "%s takes a number from 1 to %d, or up to %d increasing ones, as in 1,2,4, not '%s'", option,
                          BYOC_MODEL_MAX_THREADS, BYOC_THREAD_LIST_MAX, text);
 }
 
@@ -210,8 +210,9 @@ byoc_status_t byoc_placing_check_threads(const char *option, const int32_t *coun
     out_threads->counts[out_threads->count++] = counts[i];
   }
   if (is_right) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes up to %d numbers from 1 to %d that rise, as 1, 2, 4",
-                         option, BYOC_THREAD_LIST_MAX, BYOC_MODEL_MAX_THREADS);
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                         "%s takes up to %d increasing numbers from 1 to %d, as in 1, 2, 4", option,
+                         BYOC_THREAD_LIST_MAX, BYOC_MODEL_MAX_THREADS);
 }
 
 byoc_placer_t byoc_placing_placer(byoc_placing_t *placing) {

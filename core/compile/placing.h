@@ -5,7 +5,7 @@
 //   byoc_placing_t placing = {.plan = "collage", .cost = BYOC_COST_MEASURE, .budget_s = BYOC_COST_BUDGET_S};
 //   byoc_build_options_t options = {.targets = targets, .placer = byoc_placing_placer(&placing)};
 //
-// The thin layer on top of building (core/compile/build.h) and measuring: what is measured is built by the former.
+// A thin layer above building (core/compile/build.h) and measuring, which builds its candidates by the former.
 #ifndef BYOC_CORE_COMPILE_PLACING_H_
 #define BYOC_CORE_COMPILE_PLACING_H_
 
@@ -37,11 +37,11 @@ typedef struct byoc_placing_t {
   // The most operators in a group that collage enumerates, and how many of them may wait for each other; 0: the
   // default. Costs grow with these: at most BYOC_COLLAGE_LIMIT.
   uint32_t collage_nodes, collage_depth;
-  // Threads that costs are for, one by default. With several numbers, collage and saved plans place the model for each
-  // of them, and a context takes the plan for its threads; greedy placement asks for no costs, and its plan serves them
-  // all.
+  // Threads that costs are for, one by default. With several numbers, collage and saved plans partition the model for
+  // each of them, and a context takes the plan for its threads. Greedy partitioning asks for no costs, and its plan
+  // serves them all.
   byoc_thread_list_t threads;
-  bool plain_layouts; // no blocked layouts between regions, whatever the targets take
+  bool plain_layouts; // no blocked layouts between regions, even if targets claim them
   double size_price;  // of a MiB, as a share of a plan's time (core/collage/place_collage.h)
 } byoc_placing_t;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts together what a build needs: plugins, targets, how to place, and the model with its dimensions.
+// Prepares a build from options: plugins, targets, the placer, and the model with its dimensions.
 #include "core/compile/setup.h"
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ void byoc_setup_close(byoc_setup_t *setup) {
 // ---- targets ----
 
 // Appends the default targets that can be used here, each with ';' in front of it. One that is announced and refused is
-// told, since the build goes on without it.
+// reported, since the build goes on without it.
 static void list_default_targets(const byoc_target_registry_t *registry, byoc_string_t *out) {
   for (const char *at = BYOC_DEFAULT_TARGETS; *at != '\0'; at += *at == ';') {
     char kind[64];
@@ -113,7 +113,7 @@ byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_opt
   if (status != BYOC_OK) return is_misuse ? BYOC_INVALID_ARGUMENT : status;
   if (options->as_source && setup->targets.levels.count > 0) {
     byoc_status_t refusal = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
-                                            "C source cannot pick among several processors: its compiler is told one");
+                                            "C source cannot pick among several processors: its compiler gets one");
     byoc_diag_hint(diag, "name one processor with -mcpu, or build a shared object or a static library");
     return refusal;
   }
@@ -197,7 +197,7 @@ static byoc_status_t choose_checking(const byoc_setup_options_t *options, byoc_d
   return BYOC_OK;
 }
 
-// This machine cannot measure what it cannot run.
+// This machine cannot measure code that it cannot run.
 static byoc_status_t estimate_costs(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   const char *foreign = byoc_target_list_foreign(&setup->targets);
   byoc_placing_t *placing = &setup->placing;
@@ -292,9 +292,9 @@ byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_optio
   return specify_shards(setup, options, diag);
 }
 
-// ---- where it went ----
+// ---- the report ----
 
-// Regions and operators of one target, without those that were given back.
+// Regions and operators of one target, without declined ones.
 static void count_placed(const byoc_placement_t *placement, const byoc_target_t *target, size_t *out_regions,
                          size_t *out_nodes) {
   *out_regions = *out_nodes = 0;

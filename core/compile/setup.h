@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a build needs, put together from plain options: plugins, targets, placing, passes, dimensions. The command and
-// libbyoc both go through here; what they read (words of a command line, structs) they turn into these options.
+// A build from plain options: plugins, targets, partitioning, passes, dimensions. The command and libbyoc both use it:
+// they make these options of words of a command line, or of structs.
 //
 // Example:
 //   byoc_setup_options_t options = {.targets = words, .target_count = 1, .plan = "greedy"};
@@ -21,10 +21,10 @@
 #include "core/compile/placing.h"
 #include "core/plugin/registry.h"
 
-// All zeros: the defaults. What it points to must outlive the setup.
+// All zeros: the defaults. Its pointers must outlive the setup.
 typedef struct byoc_setup_options_t {
-  const char *prefix; // what stands before the names of options in messages: "--" for a command line; NULL: nothing
-  const char *const *targets; // in order of preference; none: "c", or what the next line says
+  const char *prefix;         // prefix of option names in messages: "--" for a command line; NULL: none
+  const char *const *targets; // in order of preference; none: "c", or see the next field
   size_t target_count;
   bool installed_by_default;   // no targets: those of $BYOC_TARGET, else those of BYOC_DEFAULT_TARGETS (a setting of
                                // CMake) that are installed, placed greedily
@@ -56,11 +56,11 @@ typedef struct byoc_setup_options_t {
   int64_t collage_depth;
   int64_t thread_count;         // default of the artifact's contexts; 0: decided when running
   byoc_thread_list_t threads;   // that costs are measured with; none: one thread
-  const char *layout;           // "blocked" (if the targets take such) or "plain"; NULL: blocked
+  const char *layout;           // "blocked" (if targets claim such layouts) or "plain"; NULL: blocked
   int64_t queue_count;          // of each device; 0: one
   const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
   bool fallback;                // add a plan without devices
-  bool trace;                   // the artifact can report what each instruction makes
+  bool trace;                   // the artifact can report the results of each instruction
   bool as_source;               // it is C source for any processor: none of the installed targets but "c" by default
   const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none
   int64_t rank, rank_count;     // of `shard`; count 0: not given
@@ -71,7 +71,7 @@ typedef struct byoc_setup_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry; // the caller's
   byoc_target_list_t targets;
-  bool are_default_targets; // nobody named them
+  bool are_default_targets; // the caller named none
   byoc_placing_t placing;
   byoc_checking_t checking;
   byoc_switches_t switches; // passes that are left out
@@ -98,7 +98,7 @@ byoc_status_t byoc_setup_read_file(byoc_setup_t *setup, const byoc_setup_options
                                    byoc_diag_t *diag);
 byoc_status_t byoc_setup_read_memory(byoc_setup_t *setup, const byoc_setup_options_t *options, const void *data,
                                      size_t size_bytes, byoc_diag_t *diag);
-// Takes the model along the road, and logs what was placed where.
+// Runs the pipeline, and logs the operators and regions of each target.
 byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent, byoc_diag_t *diag);
 // "cutlass 119 operators in 54 regions, c 3 operators".
 void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a model for several numbers of threads: each is placed by costs that were measured with as many threads, and
+// Plans of a model for several numbers of threads: each follows from costs that were measured with as many threads, and
 // a context takes the one for its threads. Internal to core/compile.
 //
 //   main(%x):  %y = model(%x)    →   main(%x):  %y = If (threads >= 4) { model(%x), placed for 4 }
@@ -32,12 +32,11 @@ typedef struct byoc_thread_cases_t {
 // Makes a copy of the main function for each number of threads. They share constants.
 byoc_status_t byoc_thread_cases_begin(byoc_thread_cases_t *cases, byoc_graph_module_t *module,
                                       const byoc_thread_list_t *threads, byoc_diag_t *diag);
-// From here on, the module's scope is the i-th copy and what is outlined of it.
+// From here on, the module's scope is the i-th copy and the functions that are outlined from it.
 byoc_status_t byoc_thread_cases_open(byoc_thread_cases_t *cases, size_t i, byoc_diag_t *diag);
 // The scope is all of the module again.
 void byoc_thread_cases_close(byoc_thread_cases_t *cases);
-// Makes the main function a choice between the copies, and erases them. Of neighbours that were placed alike, one is
-// left.
+// Makes the main function a choice between the copies, and erases them. Of neighbours with equal plans, one is left.
 byoc_status_t byoc_thread_cases_join(byoc_thread_cases_t *cases, byoc_diag_t *diag);
 void byoc_thread_cases_deinit(byoc_thread_cases_t *cases);
 

@@ -10,7 +10,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/op/op.h"
 
-// One dimension that gets sizes, and where a run finds its own: an axis of an input.
+// One dimension that gets sizes, and the axis of an input that has its size at run time.
 typedef struct open_dim_t {
   byoc_value_t *input;
   int32_t axis;
@@ -158,7 +158,8 @@ static void forget_types(byoc_node_t *node) {
   }
 }
 
-// What was inferred or declared for open sizes need not hold for these: a Squeeze takes away a dimension that is 1.
+// Types that were inferred or declared for dynamic sizes need not hold for these: a Squeeze removes a dimension that is
+// 1.
 static byoc_status_t infer_copy(byoc_node_t *node, byoc_diag_t *diag) {
   byoc_diag_t trial = {0};
   byoc_status_t status = byoc_infer_nested(node, &trial);
@@ -224,8 +225,8 @@ static bool is_of_inputs(void *self, byoc_dim_t leaf) {
   return !byoc_dim_is_unknown(leaf) && find_dim(body, leaf.expr->symbol, &found);
 }
 
-// The type behind the choice of what the open model gives as `open` and the variant as `fixed`. A dimension that each
-// case makes by itself is known there by another name.
+// The type behind the choice, of a value with the type `open` in the open model and `fixed` in the variant. A dimension
+// that each case makes by itself has another name there.
 static const byoc_type_t *outer_type(variants_t *v, const byoc_value_t *open, const byoc_value_t *fixed) {
   byoc_arena_t *arena = &v->module->arena;
   const byoc_type_t *type = open->type, *other = fixed->type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads where the weights of an artifact are to lie.
+// Reads the location of an artifact's weights.
 #include "core/compile/weights.h"
 
 #include <string.h>

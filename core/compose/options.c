@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What follows from the options of compose alone: the form of an artifact, and the names of its parts.
+// Derives the form of an artifact and the names of its parts from the options of compose.
 #include "core/compose/options.h"
 
 #include <stdio.h>

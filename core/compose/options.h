@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compose is asked for: the form of the artifact, where its weights lie, its entries and levels.
+// The options of compose: the form of the artifact, the location of its weights, its entries and ISA levels.
 #ifndef BYOC_CORE_COMPOSE_OPTIONS_H_
 #define BYOC_CORE_COMPOSE_OPTIONS_H_
 
@@ -7,7 +7,7 @@
 #include "core/hostir/program/program.h"
 #include "core/targets/target.h"
 
-// How a tensor that no instruction makes is related to one that is made.
+// How a tensor that no instruction makes is related to one that an instruction makes.
 typedef enum byoc_fused_kind_t {
   BYOC_FUSED_INSIDE, // computed on the way to it; or folded, or dropped
   BYOC_FUSED_VIEW,   // has the same bytes, in another shape or as a part
@@ -28,7 +28,8 @@ typedef enum byoc_compose_form_t {
   BYOC_COMPOSE_ARCHIVE,
   BYOC_COMPOSE_SOURCE,
 } byoc_compose_form_t;
-// By the end of its name: .o is an object, .a a static library, .c a folder of C source, all else a shared object.
+// By the end of its name: .o is an object, .a a static library, .c a folder of C source, any other name a shared
+// object.
 byoc_compose_form_t byoc_compose_form(const char *output);
 // Is it a folder of C source? NULL is not.
 static inline bool byoc_compose_is_source(const char *output) {
@@ -44,13 +45,13 @@ typedef enum byoc_compose_weights_t {
 } byoc_compose_weights_t;
 #define BYOC_COMPOSE_WEIGHTS_MOST_BYTES ((uint64_t)1536 << 20)
 
-// A processor that an artifact of several has code for.
+// One of several processors that an artifact has code for.
 typedef struct byoc_compose_level_t {
   const char *name;         // as in -mcpu
   const char *cpu_features; // that all entries require there, separated by spaces
 } byoc_compose_level_t;
 
-// Which of several models in one artifact this is, and for which processor.
+// The position of a model among those of one artifact, and its processor.
 typedef struct byoc_compose_place_t {
   const char *const *names;           // of all entries, in order
   size_t count, index;                // count 0: it is the only one
@@ -59,15 +60,16 @@ typedef struct byoc_compose_place_t {
 } byoc_compose_place_t;
 // The most programs in an artifact: one for each entry and level.
 #define BYOC_COMPOSE_MOST_ENTRIES 32
-// The position of the program among those of the artifact: all entries of the best level, then those of the next one.
+// The position of the program among those of the artifact: all entries of the best ISA level, then those of the next
+// one.
 static inline size_t byoc_compose_position(const byoc_compose_place_t *place) {
   return place->level * (place->count > 0 ? place->count : 1) + place->index;
 }
-// How many there are.
+// The number of programs.
 static inline size_t byoc_compose_position_count(const byoc_compose_place_t *place) {
   return (place->level_count > 0 ? place->level_count : 1) * (place->count > 0 ? place->count : 1);
 }
-// What tells its parts from those of the others: "decode", "level_1", "decode_level_1", or "" of the only one.
+// The name that its parts have among those of the others: "decode", "level_1", "decode_level_1", or "" of the only one.
 #define BYOC_COMPOSE_PART_BYTES 72
 void byoc_compose_part_name(const byoc_compose_place_t *place, char *buffer);
 // Bytes of an entry's name, with the NUL.
@@ -82,7 +84,7 @@ typedef struct byoc_compose_kernels_t {
   const char *const *flags;
   size_t flag_count;
 } byoc_compose_kernels_t;
-// Looks at what was compiled before it is linked, and may refuse it. `programs` call the kernels.
+// Checks compiled kernels before they are linked, and may refuse them. `programs` call the kernels.
 typedef struct byoc_compose_checker_t {
   void *self;
   byoc_status_t (*check)(void *self, const byoc_host_program_t *const *programs, size_t program_count,
@@ -92,12 +94,12 @@ typedef struct byoc_compose_checker_t {
 typedef struct byoc_compose_options_t {
   const char *output; // path of the artifact; the header goes beside it (model.so → model.h)
   const char *model_name;
-  const char *header_name;           // what the header's functions begin with; NULL: model_name
+  const char *header_name;           // prefix of the header's functions; NULL: model_name
   const byoc_target_list_t *targets; // "c" among them gives -O, -mcpu, -cc of host and kernels
   int32_t thread_count;              // default of contexts; 0: decided when running
   const char *cpu_features;          // that the artifact requires, separated by spaces
   bool profile;                      // include the profile entry
-  bool trace;                        // include the trace entry, and in the metadata what each step makes
+  bool trace;                        // include the trace entry, and in the metadata the results of each step
   const byoc_fused_t *fused;         // with `trace`: for the metadata
   size_t fused_count;
   bool steps_only;  // the profile reports instructions, but no engine's nodes below them
@@ -105,8 +107,8 @@ typedef struct byoc_compose_options_t {
   bool keep_header; // write the header too
   bool huge_pages;  // contexts move the constants to huge pages
   byoc_compose_weights_t weights;
-  // The weights file: it lies in the folder of the artifact when that is run, and what it holds for other artifacts
-  // stays. NULL: one of its own beside the artifact, model.so → model.weights.
+  // The weights file: at run time it lies in the folder of the artifact. Weights of other artifacts in it stay. NULL:
+  // one of its own beside the artifact, model.so → model.weights.
   const char *weights_path;
   byoc_file_set_t *files;               // appear together with the artifact and its header, or not at all; may be NULL
   byoc_constant_t *const *initializers; // the constants of the model as it was read, for the metadata
@@ -126,7 +128,7 @@ typedef struct byoc_compose_entry_t {
   byoc_compose_options_t options;
 } byoc_compose_entry_t;
 
-// What the names of the header's functions begin with; those of an entry then have its name. `buffer` holds
+// The prefix of the header's functions; in those of an entry, its name follows. `buffer` holds
 // BYOC_COMPOSE_PREFIX_BYTES.
 #define BYOC_COMPOSE_PREFIX_BYTES 112
 void byoc_compose_prefix(const byoc_compose_options_t *options, char *buffer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the places that were decided into the module, takes out OnDevice nodes, and settles results of calls that are
-// made in one place and wanted in another.
+// Writes the chosen devices into the module, removes OnDevice nodes, and inserts copies behind calls whose results are
+// made on another device than the one that readers want.
 #include <string.h>
 
 #include "core/device/planning.h"
@@ -15,7 +15,7 @@ static const byoc_virtual_device_t *place_at(byoc_planning_t *p, uint32_t item) 
   return byoc_domains_place(&p->domains, item);
 }
 
-// What is still free lives in the host's memory; a device without a number is the first.
+// Free values live in the host's memory; a device without a number is the first.
 static void fill_in(byoc_planning_t *p) {
   for (uint32_t i = 0; i < p->domains.items.count; ++i) {
     byoc_virtual_device_t *place = &p->domains.items.data[i].place;
@@ -91,7 +91,7 @@ static byoc_status_t bind_target(byoc_planning_t *p, const byoc_node_t *node) {
 
 // ---- nodes ----
 
-// call f() → copy(call f()), where f makes the result elsewhere than it is said to be
+// call f() → copy(call f()), where f makes the result on another device than its value names
 static byoc_status_t settle_result(byoc_planning_t *p, const byoc_made_t *made) {
   byoc_value_t *value = made->value;
   const byoc_virtual_device_t *from = place_at(p, made->slot), to = value->device;
@@ -111,7 +111,7 @@ static byoc_status_t settle_result(byoc_planning_t *p, const byoc_made_t *made) 
   return BYOC_OK;
 }
 
-// What is left of a node once its operand and result say where they live.
+// A node whose operand and result name their devices constrains neither of them any more.
 static bool let_go(byoc_planning_t *p, byoc_node_t *node) {
   static const char *const names[] = {"device", "id", "target", "scope"};
   if (!byoc_node_flag(node, "constrain_body") && !byoc_node_flag(node, "constrain_result")) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the domains of device planning: walks all that main reaches, once, and notes what is joined, what is linked and
-// what is said.
+// Finds the domains of device planning: walks all functions that main reaches, once, and notes joins, links and the
+// devices that are named.
 #include <string.h>
 
 #include "core/device/planning.h"
@@ -17,7 +17,7 @@ static byoc_status_t out_of_memory(const byoc_planning_t *p) {
   return byoc_diag_out_of_memory(p->diag);
 }
 
-// Room for what `owner` (a node or a block) reads; nothing is demanded yet.
+// Room for the operands of `owner` (a node or a block); they demand no device yet.
 static bool open_slots(byoc_planning_t *p, const void *owner, size_t count) {
   const uintptr_t base = p->slots.count + 1;
   if (!byoc_pointer_map_put(&p->slot_bases, owner, (void *)base)) return false;
@@ -49,7 +49,7 @@ static bool lives_with_host(const byoc_type_t *type) {
          (type->kind == BYOC_TYPE_TENSOR && type->dtype == BYOC_DTYPE_STRING);
 }
 
-// The item of a value; what the value's text says of it is noted when the item is made.
+// The item of a value. Making it notes the device that the value names.
 static uint32_t item_of(byoc_planning_t *p, byoc_value_t *value) {
   uint32_t item = byoc_domains_find(&p->domains, value);
   if (item != BYOC_NO_ITEM) return item;
@@ -106,7 +106,7 @@ bool byoc_function_is_whole(const byoc_function_t *function) {
 }
 
 // The device on which a function that is compiled as a whole runs: that of its first result or parameter that says one.
-// If nobody says one, it is the host, unless code for the function is still to come, or it is just Primitive and runs
+// Without one it is the host, unless code for the function is still to come, or the function is just Primitive and runs
 // where its calls want it.
 static byoc_virtual_device_t device_of(const byoc_planning_t *p, const byoc_function_t *function) {
   const byoc_block_t *body = function->body;
@@ -124,7 +124,7 @@ static byoc_virtual_device_t device_of(const byoc_planning_t *p, const byoc_func
   return device;
 }
 
-// Does the body read the parameter only to learn the shape of something?
+// Does the body read only the shape of the parameter?
 static bool is_shape_operand(const byoc_value_t *parameter) {
   for (size_t u = 0; u < parameter->uses.count; ++u) {
     const byoc_use_t *use = &parameter->uses.data[u];
@@ -151,7 +151,7 @@ static void sign_whole(byoc_planning_t *p, byoc_function_t *function, uint32_t f
   const byoc_block_t *body = function->body;
   const byoc_loop_kernel_t *kernel = function->kernel;
   const byoc_virtual_device_t device = device_of(p, function);
-  uint32_t one = BYOC_NO_ITEM; // of those whose device nobody says, for they live together
+  uint32_t one = BYOC_NO_ITEM; // of those that name no device: they live together
   for (size_t i = 0; i < body->parameters.count && !p->domains.failed; ++i) {
     byoc_value_t *value = body->parameters.data[i];
     const uint32_t item = byoc_domains_value(&p->domains, value);
@@ -255,7 +255,7 @@ static bool visit_on_device(byoc_planning_t *p, byoc_node_t *node) {
 static void visit_operator(byoc_planning_t *p, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   const bool is_of_host = op != NULL && (op->traits & (BYOC_OP_HOST | BYOC_OP_HOST_MEMORY)) != 0;
-  uint32_t one = BYOC_NO_ITEM; // of what lives together
+  uint32_t one = BYOC_NO_ITEM; // of the values that live together
   for (uint32_t r = 0; r < node->result_count; ++r) {
     if (is_of_host) {
       make_in_host_memory(p, node->results[r]);
@@ -298,11 +298,11 @@ static void yield_to_host(byoc_planning_t *p, byoc_block_t *block, uint32_t inde
   read_softly(p, block, index, block->results.data[index], slot);
 }
 
-// What a block takes, turn by turn, and what becomes of it.
+// The values that a block takes in each iteration, and the results that they become.
 typedef struct carried_t {
   uint32_t operand, parameter; // the first ones that are carried
   uint32_t yielded;            // the first result of the block that is carried or gathered
-  uint32_t count;              // values that are carried from turn to turn
+  uint32_t count;              // values that are carried from iteration to iteration
   uint32_t scanned;            // operands behind them whose slices are parameters
 } carried_t;
 
@@ -320,7 +320,7 @@ static bool carried_by(const byoc_node_t *node, carried_t *out) {
   return true;
 }
 
-// What the turns give from result `index` on is stacked, in the host's memory if the module says so.
+// Results from `index` on are stacked, in the host's memory if the module says so.
 static void stack(byoc_planning_t *p, byoc_node_t *node, const carried_t *c, uint32_t index) {
   byoc_block_t *body = node->blocks[0];
   if (!p->module->stacks_on_host) {

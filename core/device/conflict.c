@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The error about two places that are said of one domain: names both, and the shortest chain that joins them. It does
-// not depend on the order in which things were found, as far as values have names.
+// Reports two devices that one domain is bound to: the message names both, and the shortest chain that joins them. It
+// does not depend on the order of nodes, as far as values have names.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +170,7 @@ static byoc_status_t report(search_t *s, const said_name_t *one, const said_name
   print_said(domains, one, &text);
   byoc_string_append(&text, ", ");
   print_said(domains, other, &text);
-  byoc_string_append(&text, ", and both must be in one place: ");
+  byoc_string_append(&text, ", and both must be on one device: ");
   byoc_string_append(&text, one->name);
   print_chain(s, one->said->item, &text);
   byoc_status_t status = BYOC_OUT_OF_MEMORY;
@@ -180,7 +180,7 @@ static byoc_status_t report(search_t *s, const said_name_t *one, const said_name
   return status == BYOC_OUT_OF_MEMORY ? byoc_diag_out_of_memory(domains->diag) : status;
 }
 
-// In the order of names, the first one that clashes with what was said before it, and the first of those.
+// The first device, in the order of names, that conflicts with an earlier one, and the first of those.
 static byoc_status_t find_and_report(search_t *s, const said_name_t *names, size_t count) {
   byoc_domains_t *domains = s->domains;
   for (size_t i = 0; i < domains->items.count; ++i) domains->items.data[i].place = BYOC_VIRTUAL_DEVICE_FREE;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a DeviceCopy between a value and its readers that want it elsewhere: one for all readers in one place. Copies
-// that were there before are used, and go where they do nothing.
+// Puts a DeviceCopy between a value and its readers on another device: one for all readers on a device. Copies that
+// were there before are used, and go where they do nothing.
 #include "core/device/planning.h"
 #include "core/ir/attribute_names.h"
 
@@ -8,9 +8,9 @@
 typedef struct group_t {
   byoc_virtual_device_t place;
   byoc_block_t *block; // the innermost one that all of them are in
-  byoc_node_t *copy;   // the first copy to this place that was there before; NULL: none
+  byoc_node_t *copy;   // the first copy to this place that was there before; NULL: there was none
   size_t readers, copies;
-  byoc_value_t *value; // what they read from now on
+  byoc_value_t *value; // the value that they read from now on
 } group_t;
 
 typedef struct copier_t {
@@ -64,7 +64,7 @@ static group_t *group_for(copier_t *c, const byoc_virtual_device_t *place, byoc_
   return byoc_vector_push(&c->groups, c->p->domains.allocator, group) ? &c->groups.data[c->groups.count - 1] : NULL;
 }
 
-// The place where a use wants its value, if that is another one than the value's; NULL if it is content.
+// The device where a use wants its value; NULL if the value lives there.
 static const byoc_virtual_device_t *wanted(copier_t *c, const byoc_value_t *value, const byoc_use_t *use) {
   if (is_copy(use->node)) return NULL;
   const uint32_t slot = byoc_planning_demand(c->p, use);
@@ -93,8 +93,8 @@ static bool gather(copier_t *c, byoc_value_t *value) {
   return true;
 }
 
-// Where a copy for the group stands: in the block that all readers are in, but not in a loop that the value comes into
-// from outside, and there as early as possible, behind other copies that are.
+// The position of a copy for the group: in the block that all readers are in, outside of loops that only read the
+// value, and as early as possible there, behind copies that stand there already.
 static byoc_block_t *find_position(const byoc_value_t *value, const group_t *group, byoc_node_t **out_before) {
   byoc_block_t *home = home_of(value), *block = group->block;
   while (block != home && !byoc_node_is_onnx(block->owner, "If")) block = around(block);
@@ -110,7 +110,7 @@ static byoc_block_t *find_position(const byoc_value_t *value, const group_t *gro
   return block;
 }
 
-// Finds or makes what the group reads.
+// Finds or makes the copy that the group reads.
 static byoc_status_t serve(copier_t *c, byoc_value_t *value, group_t *group) {
   const byoc_node_t *producer = byoc_value_producer(value);
   if (is_copy(producer) && byoc_place_equal(&producer->operands[0]->device, &group->place)) {
@@ -169,8 +169,8 @@ static byoc_status_t drop_idle_copies(copier_t *c, byoc_value_t *value) {
   return BYOC_OK;
 }
 
-// Kernels may have been told to write a result over an operand that nobody else reads. That holds only for one that
-// still has no other reader, in the same place.
+// A kernel may be allowed to write a result over an operand that no other node reads. That holds only for an operand
+// that still has no other reader, on the same device.
 static void check_in_place(const byoc_block_t *block) {
   static const char name[] = "result_from_operand";
   BYOC_FOR_EACH_NODE(node, block) {
@@ -184,7 +184,7 @@ static void check_in_place(const byoc_block_t *block) {
   }
 }
 
-// Copies that nobody reads any more.
+// Copies without readers.
 static void drop_unread_copies(copier_t *c, byoc_block_t *block) {
   for (byoc_node_t *node = block->last, *previous; node != NULL; node = previous) {
     previous = node->previous;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures what commands and copies of a device cost.
+// Measures the cost of commands and copies of a device.
 #include "core/device/cost.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device costs besides the work of its kernels: giving it a command, and copies from and to the host's memory.
-// The search pays for them (core/collage/transition.h).
+// The costs of a device besides the work of its kernels: commands, and copies from and to the host's memory. The search
+// pays for them (core/collage/transition.h).
 #ifndef BYOC_CORE_DEVICE_COST_H_
 #define BYOC_CORE_DEVICE_COST_H_
 
@@ -19,7 +19,7 @@ typedef struct byoc_device_costs_t {
   double base_ns[BYOC_DEVICE_DIRECTION_COUNT], ns_per_byte[BYOC_DEVICE_DIRECTION_COUNT];
 } byoc_device_costs_t;
 
-// Stands for devices that could not be measured: PCI Express, and a driver of the usual kind.
+// For devices that could not be measured: the figures of PCI Express and a usual driver.
 #define BYOC_DEVICE_COSTS_TYPICAL                                                                                      \
   {                                                                                                                    \
     .command_ns = 5e3, .base_ns = {1e4, 1e4}, .ns_per_byte = { 0.1, 0.1 }                                              \
@@ -27,8 +27,8 @@ typedef struct byoc_device_costs_t {
 
 double byoc_device_copy_ns(const byoc_device_costs_t *costs, byoc_device_direction_t direction, double bytes);
 
-// Measures the driver's first device, in less than a second as a rule. To be called in a child process: drivers install
-// signal handlers and keep threads. Fails with the driver's sentence if there is no device. *out_identity: the device's
+// Measures the driver's first device, in less than a second as a rule. Call it in a child process: drivers install
+// signal handlers and keep threads. Without a device it fails with the driver's message. *out_identity: the device's
 // name and architecture, and the version of its driver, cut at BYOC_DEVICE_IDENTITY_SIZE.
 enum { BYOC_DEVICE_IDENTITY_SIZE = 240 };
 byoc_status_t byoc_device_calibrate(const byoc_driver_t *driver, byoc_diag_t *diag, byoc_device_costs_t *out_costs,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Domains of device planning: a forest of items that live in one place, and what is said of them.
+// Keeps the domains of device planning: a forest of items that live on one device, and the devices that were named.
 #include "core/device/domains.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The domains of device planning: sets of values, and of slots that read or return them, which live in one place.
+// The domains of device planning: sets of values, and of slots that read or return them, on one device.
 #ifndef BYOC_CORE_DEVICE_DOMAINS_H_
 #define BYOC_CORE_DEVICE_DOMAINS_H_
 
@@ -9,7 +9,7 @@
 
 #define BYOC_NO_ITEM UINT32_MAX
 
-// The place that a caller of the artifact, and everything that has no device, uses: DLPack's kDLCPU, number 0.
+// The host: DLPack's kDLCPU, number 0. Callers of the artifact and values without a device use it.
 #define BYOC_PLACE_HOST ((byoc_virtual_device_t){.device_type = 1, .device_id = 0})
 
 // A value, an operand slot of a node, or a result slot of a function or block.
@@ -24,7 +24,7 @@ typedef struct byoc_item_t {
   byoc_virtual_device_t place; // at a root; its target is not used
 } byoc_item_t;
 
-// Two items that live in one place, because of `node` (NULL: because of their block or function).
+// Two items on one device, because of `node` (NULL: because of their block or function).
 typedef struct byoc_join_t {
   uint32_t a, b;
   const byoc_node_t *node;
@@ -34,11 +34,11 @@ typedef struct byoc_link_t {
   uint32_t a, b;
 } byoc_link_t;
 
-// Somebody says where an item lives.
+// A device that was named for an item.
 typedef struct byoc_said_t {
   uint32_t item;
   byoc_virtual_device_t place;
-  const char *why; // NULL: the text of the value, or an OnDevice
+  const char *why; // NULL: the value itself or an OnDevice names it
 } byoc_said_t;
 
 typedef struct byoc_domains_t {
@@ -64,14 +64,14 @@ uint32_t byoc_domains_find(const byoc_domains_t *domains, const byoc_value_t *va
 
 void byoc_domains_join(byoc_domains_t *domains, uint32_t a, uint32_t b, const byoc_node_t *node);
 void byoc_domains_link(byoc_domains_t *domains, uint32_t a, uint32_t b);
-// Fields of `place` that are free say nothing.
+// Free fields of `place` are ignored.
 void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t place, const char *why);
 
 uint32_t byoc_domains_root(byoc_domains_t *domains, uint32_t item);
 const byoc_virtual_device_t *byoc_domains_place(byoc_domains_t *domains, uint32_t item);
 // Does `from` fix a field that `place` leaves free?
 bool byoc_place_lacks(const byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
-// Can both be one place? Targets do not count, here and below.
+// Can both be one device? Targets do not count, here and below.
 bool byoc_place_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 bool byoc_place_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 // Order of device, id and scope; a free scope comes first.
@@ -81,11 +81,11 @@ void byoc_place_set(byoc_virtual_device_t *place, const byoc_virtual_device_t *f
 // Fills free fields of `place`.
 void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
 
-// Unites what is joined and gives each domain what is said of its items. BYOC_INVALID_DATA if two places are said
+// Unites joined items and gives each domain the device that its items name. BYOC_INVALID_DATA if they name two
 // (core/device/conflict.c).
 byoc_status_t byoc_domains_unite(byoc_domains_t *domains);
 byoc_status_t byoc_domains_conflict(byoc_domains_t *domains);
-// Spreads places over links, as plan.h says.
+// Propagates devices over links, as plan.h says.
 byoc_status_t byoc_domains_spread(byoc_domains_t *domains);
 
 #endif // BYOC_CORE_DEVICE_DOMAINS_H_

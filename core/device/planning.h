@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of device planning (plan.h), and what they share.
+// The steps of device planning (plan.h) and their state.
 #ifndef BYOC_CORE_DEVICE_PLANNING_H_
 #define BYOC_CORE_DEVICE_PLANNING_H_
 
@@ -35,9 +35,9 @@ uint32_t byoc_planning_result(const byoc_planning_t *planning, const byoc_functi
 
 // Makes the domains of all that main reaches (collect.c).
 byoc_status_t byoc_planning_collect(byoc_planning_t *planning);
-// Gives values their places, takes out OnDevice nodes and puts in copies (apply.c).
+// Gives values their devices, removes OnDevice nodes and inserts copies (apply.c).
 byoc_status_t byoc_planning_apply(byoc_planning_t *planning);
-// The last step of it: copies for readers that want a value elsewhere than it lives (copies.c).
+// The last step of it: copies for readers that want a value on another device (copies.c).
 byoc_status_t byoc_planning_copy(byoc_planning_t *planning);
 // A copy of the value in front of `before` (NULL: at the end of the block); NULL if out of memory.
 byoc_node_t *byoc_planning_make_copy(byoc_block_t *block, byoc_node_t *before, byoc_value_t *value,

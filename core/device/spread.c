@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spreads places over the links between domains. All domains that were offered something decide at once, by what the
-// others were before, so that the order of nodes does not matter.
+// Propagates devices over the links between domains. All domains of a round decide at once, by the state before the
+// round, so that the order of nodes does not matter.
 #include <stdlib.h>
 
 #include "core/device/domains.h"
 
-// What the neighbours of one domain offer, each place once.
+// The devices of a domain's neighbours, each once.
 typedef struct offer_t {
   byoc_virtual_device_t place;
   size_t count;
@@ -63,7 +63,7 @@ static bool offer(spread_t *s, const byoc_virtual_device_t *place) {
   return byoc_vector_push(&s->offers, s->allocator, (offer_t){*place, 1});
 }
 
-// Decides what a domain takes of what its neighbours offer.
+// Chooses the device of a domain among those of its neighbours.
 static bool decide(spread_t *s, uint32_t domain) {
   const byoc_virtual_device_t *own = &s->domains->items.data[domain].place;
   s->offers.count = 0;
@@ -97,7 +97,7 @@ static bool run_round(spread_t *s, uint32_t round) {
   for (size_t i = 0; i < s->decisions.count; ++i) {
     const decision_t *decision = &s->decisions.data[i];
     byoc_place_merge(&s->domains->items.data[decision->domain].place, &decision->place);
-    if (!open_next(s, decision->domain, round)) return false; // it may be offered more
+    if (!open_next(s, decision->domain, round)) return false; // a neighbour may fill further fields
     for (uint32_t n = s->begins[decision->domain]; n < s->begins[decision->domain + 1]; ++n) {
       if (!open_next(s, s->neighbours[n], round)) return false;
     }

@@ -59,7 +59,7 @@ void byoc_onnx_node_string(byoc_onnx_node_t *node, const char *name, const char 
 void byoc_onnx_node_ints(byoc_onnx_node_t *node, const char *name, const int64_t *values, size_t count);
 void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_graph_t *value);
 
-// Memory that lives as long as the model, for texts of attributes.
+// Memory that lives as long as the model, for strings of attributes.
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes);
 
 // Writes the whole file or nothing. The same model gives the same bytes.

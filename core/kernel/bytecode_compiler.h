@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler from loop statements to register code: what its files share. Internal to core/kernel.
+// The compiler from loop statements to register code, as its files share it. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_
 #define BYOC_CORE_KERNEL_BYTECODE_COMPILER_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits kernels as C: what the files of the emitter share. Internal to core/kernel.
+// Emits kernels as C: state and functions that the files of the emitter share. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_EMIT_H_
 #define BYOC_CORE_KERNEL_EMIT_H_
 
@@ -26,12 +26,12 @@ typedef struct byoc_emitter_t {
   byoc_string_t *out;      // where statements are appended
   byoc_map_t helpers;      // text map: names of helpers in use
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
-  byoc_map_t invariant;    // the same, in the current vector loop, of what each iteration needs
+  byoc_map_t invariant;    // the same for expressions that are invariant in the current vector loop
   byoc_arena_t names;      // of these
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
-  bool in_share;  // in the body of a parallel loop, which has no call
-  bool is_packed; // results hold two elements per byte, which neighbouring iterations share
+  bool in_share;  // in the body of a parallel loop, where `call` is not in scope
+  bool is_packed; // results hold two elements per byte, so that neighbouring iterations write one byte
   bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, failed;
 } byoc_emitter_t;
 
@@ -45,20 +45,19 @@ void byoc_emit_dim_name(byoc_emitter_t *emitter, const char *symbol, byoc_string
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least);
 // Emits a value in the form that a buffer of this type stores.
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value);
-// Does nothing read what a LET, an ASSIGN or a STORE sets? Then it is left out.
+// Is the target of this LET, ASSIGN or STORE never read? Then the statement is left out.
 bool byoc_emit_is_unread(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt);
 // Emits statements at this depth of indentation.
 void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent);
-// Emits the clauses of a reducing loop on a line before it, with the flags of its folds; its assignments; what follows
-// the loop.
+// These emit the clauses of a reducing loop with the flags of its folds, its assignments, and the statements behind it.
 void byoc_emit_reduce_begin(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 bool byoc_emit_reduce_fold(byoc_emitter_t *emitter, const byoc_loop_stmt_t *assign, int indent);
 void byoc_emit_reduce_end(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
-// In front of a vector loop, emits locals with what is the same in each iteration and slow to compute. Until they are
-// cleared from emitter->invariant, they are emitted in the place of their expressions.
+// In front of a vector loop, emits locals for invariant expressions that are slow to compute. Until they are cleared
+// from emitter->invariant, they are emitted in the place of their expressions.
 void byoc_emit_invariants(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
-// If the loop copies a run of elements of known length, emits it as one copy and returns true. Emits what such copies
-// need.
+// If the loop copies a run of elements of known length, emits it as one copy and returns true. The prelude has the
+// function for such copies.
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 void byoc_emit_copy_prelude(byoc_string_t *out);
 // If the loop runs over the elements of small local arrays, emits it in vectors and returns true. Emits the types that

@@ -108,7 +108,7 @@ static void emit_comment(byoc_string_t *out, const char *text) {
   byoc_string_append(out, "\n");
 }
 
-// An operand and a result, perhaps of the same bytes, of which the statement only copies elements to their places.
+// An operand and a result that may be the same bytes; the statement only copies elements to their places.
 static bool find_kept(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *stmt, uint32_t *out_input,
                       uint32_t *out_output) {
   for (uint32_t o = 0; o < kernel->output_count && o < BYOC_LOOP_OVERWRITING; ++o) {
@@ -122,7 +122,7 @@ static bool find_kept(const byoc_loop_kernel_t *kernel, const byoc_loop_stmt_t *
   return false;
 }
 
-// A statement of the kernel itself. What it copies to where it is already is left out.
+// A statement of the kernel itself. A copy of bytes that are in their place already is left out.
 static void emit_top(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   const byoc_loop_kernel_t *kernel = emitter->kernel;
   uint32_t input = 0, output = 0;

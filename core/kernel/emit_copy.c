@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Emits loops that copy a run of elements as the C library's memcpy. It loads several lines before it stores the first,
-// so that loads do not wait for stores to addresses that look alike; compilers alternate loads and stores, which takes
-// twice the time for rows of 256 bytes gathered from memory.
+// Emits loops that copy a run of elements as the C library's memcpy. memcpy loads several lines before it stores the
+// first, so that loads do not wait for stores whose addresses look alike. Compilers alternate loads and stores; for
+// rows of 256 bytes gathered from memory that takes twice the time.
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 

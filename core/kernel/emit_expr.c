@@ -289,7 +289,7 @@ static bool is_nan_test(const byoc_loop_expr_t *expr) {
   return expr->kind == BYOC_LOOP_OP && expr->op.op == BYOC_LOOP_OP_ISNAN;
 }
 
-// isnan(x) | isnan(y) is isunordered(x, y): one comparison, which compilers do not make of the two.
+// isnan(x) | isnan(y) is isunordered(x, y), one comparison. Compilers emit two.
 static bool emit_unordered(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
   const byoc_loop_expr_t *x = expr->op.operands[0], *y = expr->op.operands[1];
   if (!is_nan_test(x) || !is_nan_test(y) || x->op.operands[0]->dtype != y->op.operands[0]->dtype) return false;
@@ -521,7 +521,7 @@ static const byoc_loop_expr_t *limit_of(const byoc_loop_expr_t *expr, bool is_le
   return is_limit && value == expr->select.yes ? limit : NULL;
 }
 
-// Is the float a number that i32 holds, whatever it is computed from?
+// Does i32 hold every value that the float expression can have?
 static bool fits_i32(const byoc_loop_expr_t *expr) {
   const byoc_loop_expr_t *most = limit_of(expr, false);
   const byoc_loop_expr_t *least = most != NULL ? limit_of(expr->select.yes, true) : NULL;
@@ -529,7 +529,7 @@ static bool fits_i32(const byoc_loop_expr_t *expr) {
          most->number.f < INT32_MAX - 128.0; // the next f32 below
 }
 
-// To a float of fewer bits than f32, as a store rounds it. What f32 does not hold is rounded once, not twice.
+// To a float of fewer bits than f32, as a store rounds it. Numbers that f32 does not hold are rounded once, not twice.
 static void emit_narrow_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
   const byoc_loop_expr_t as_float = {.kind = BYOC_LOOP_CAST, .dtype = BYOC_DTYPE_F32, .cast = expr->cast};
   const narrow_t narrow = narrow_of(expr->dtype);

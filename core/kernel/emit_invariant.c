@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes what is the same in each iteration of a vector loop out of it: 1 / sqrt(variance[c] + epsilon) of a batch
-// normalisation. C compilers do not, because a store of the loop might change what they load.
+// Moves invariant expressions out of vector loops: 1 / sqrt(variance[c] + epsilon) of a batch normalisation. C
+// compilers leave them inside, because a store of the loop might change the operands.
 #include "core/ir/loop_fold.h"
 #include "core/kernel/emit.h"
 
-// What an expression is to the loop.
+// How the value of an expression behaves in the loop.
 typedef enum invariance_t {
   UNSEEN,
   VARIES,      // from one iteration to the next, as far as is known
@@ -26,7 +26,7 @@ static bool is_costly(const byoc_loop_expr_t *expr) {
          byoc_loop_op_category(expr->op.op) == BYOC_LOOP_TRANSCENDENTAL;
 }
 
-// A variable that stands outside of the loop: neither its index nor what a statement of its body names.
+// A variable from outside of the loop: neither its index nor a variable that its body declares.
 static bool is_outer(const byoc_loop_stmt_t *loop, const byoc_loop_variable_t *variable) {
   if (variable->is_mutable || variable == loop->loop.variable) return false;
   for (size_t i = 0; i < loop->loop.body->block.statements.count; ++i) {
@@ -113,7 +113,7 @@ static void name_parts(invariants_t *invariants, const byoc_loop_expr_t *expr) {
   }
 }
 
-// A loop that runs at least once, of plain statements: what it loads may then be loaded in front of it.
+// A loop of plain statements that runs at least once: its loads may be done in front of it.
 static bool is_plain(const byoc_loop_stmt_t *loop) {
   int64_t begin, end;
   if (loop->loop.kind != BYOC_LOOP_VECTOR || !byoc_loop_is_int(loop->loop.begin, &begin) ||

@@ -4,7 +4,7 @@
 #include "core/ir/loop_fold.h"
 #include "core/kernel/emit.h"
 
-// Is it what the clauses apply to: an assignment right in the body of the loop?
+// Do the clauses apply to the statement: is it an assignment directly in the body of the loop?
 static bool is_fold(const byoc_loop_stmt_t *stmt) {
   return stmt->kind == BYOC_LOOP_ASSIGN && byoc_loop_reduction_term(stmt);
 }

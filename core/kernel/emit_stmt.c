@@ -153,7 +153,7 @@ static void emit_ending(byoc_emitter_t *emitter, int indent) {
        "if (call->runtime->is_ending != 0 && call->runtime->is_ending(call->runtime->self)) return BYOC_CANCELLED;");
 }
 
-// Turns that are long enough to look at a flag in each of them.
+// Iterations that are long enough to look at a flag in each of them.
 static bool may_end_between_turns(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   const bool is_plain = stmt->loop.kind == BYOC_LOOP_SERIAL || stmt->loop.kind == BYOC_LOOP_PARALLEL;
   return is_plain && !emitter->in_share && byoc_has_loop(stmt->loop.body) &&
@@ -236,7 +236,7 @@ static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_u
   byoc_string_deinit(&name);
 }
 
-// Emits the body as a function of a share of the iterations, in front of the kernel.
+// Emits the body as a function of a chunk of the iterations, in front of the kernel.
 static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, const byoc_uses_t *uses,
                                uint32_t number) {
   const char *kernel = emitter->kernel->name, *name = stmt->loop.variable->name;

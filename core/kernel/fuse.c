@@ -16,7 +16,7 @@
 // The most results of a producer that is inlined. Each result's readers then need a kernel of their own (those of a
 // Split have different offsets); readers of stored results share one.
 #define INLINE_RESULTS_LIMIT 16
-// The largest group, in nodes and what they read: compilers need time that grows with the square of a loop's body.
+// The largest group, in nodes and their operands: compilers need time that grows with the square of a loop's body.
 #define GROUP_SIZE_LIMIT 256
 
 byoc_fuse_node_t *byoc_fusion_find(const byoc_fusion_t *fusion, const byoc_node_t *node) {
@@ -30,7 +30,7 @@ static bool has_trait(const byoc_fuse_node_t *entry, uint32_t trait) {
 
 // ---- entries ----
 
-// Kernels are made for a rank. If both branches of an If make tensors of their own rank, that is why there is none.
+// A kernel is made for one rank. The rank is missing if the branches of an If make tensors of different ranks.
 static byoc_status_t no_rank(const byoc_value_t *value, uint32_t operand, const char *reader, byoc_diag_t *diag) {
   const byoc_node_t *producer = byoc_value_producer(value);
   char maker[256] = "an input";
@@ -189,7 +189,7 @@ static void inline_into_consumers(const byoc_fusion_t *fusion, byoc_fuse_node_t 
     for (size_t i = 0; i < value->uses.count; ++i) {
       byoc_fuse_node_t *consumer = byoc_fusion_find(fusion, value->uses.data[i].node);
       if (!consumer) continue;
-      // An expression that occurs several times costs that many times; this also bounds the size of what is emitted.
+      // An expression that occurs several times costs that many times; this also bounds the size of the C text.
       uint64_t cost = consumer->cost + (uint64_t)entry->cost * (consumer->reads > 0 ? consumer->reads : 1);
       consumer->cost = cost > UINT32_MAX ? UINT32_MAX : (uint32_t)cost;
       consumer->loads += entry->loads > 0 ? entry->loads - 1 : 0;
@@ -199,8 +199,8 @@ static void inline_into_consumers(const byoc_fusion_t *fusion, byoc_fuse_node_t 
 
 // ---- growing groups ----
 
-// Does `start` need anything that `group` computes? A group counts as a whole: needing a member means needing all that
-// it needs.
+// Does `start` depend on a result of `group`? A group counts as a whole: a node that depends on one member depends on
+// all operands of the group.
 static byoc_status_t depends_on(byoc_fusion_t *fusion, uint32_t start, const byoc_fuse_group_t *group,
                                 byoc_arena_t *arena, byoc_diag_t *diag, bool *out_depends) {
   BYOC_VECTOR(uint32_t) stack = {0};
@@ -229,7 +229,7 @@ static byoc_status_t depends_on(byoc_fusion_t *fusion, uint32_t start, const byo
   return status;
 }
 
-// What a node adds to its group.
+// The size that a node adds to its group.
 static uint32_t size_of(const byoc_fuse_node_t *entry) {
   return 1 + (entry->loads > entry->node->operand_count ? entry->loads : entry->node->operand_count);
 }
@@ -243,7 +243,7 @@ static byoc_status_t add_member(byoc_fuse_group_t *group, byoc_fuse_node_t *entr
   return BYOC_OK;
 }
 
-// Is there a later anchor of the same shape that makes another operand? Joining that one keeps the order of execution.
+// Does a later anchor of the same shape make another operand? Joining that one keeps the order of execution.
 static bool waits_for_later_anchor(const byoc_fusion_t *fusion, const byoc_fuse_node_t *entry,
                                    const byoc_fuse_group_t *group) {
   for (uint32_t i = 0; i < entry->node->operand_count; ++i) {

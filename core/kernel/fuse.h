@@ -26,7 +26,7 @@ typedef enum byoc_fuse_class_t {
 
 typedef struct byoc_fuse_group_t byoc_fuse_group_t;
 
-// What is known about one node of the block.
+// The analysis of one node of the block.
 typedef struct byoc_fuse_node_t {
   byoc_node_t *node;
   const byoc_op_t *op; // NULL for calls
@@ -47,7 +47,7 @@ struct byoc_fuse_group_t {
   byoc_node_t *anchor;
   BYOC_VECTOR(byoc_node_t *) nodes; // anchor first, in block order; inlined producers are not listed
   uint32_t first, last;             // positions
-  uint32_t size;                    // of its nodes and what they read
+  uint32_t size;                    // its nodes and their operands
 };
 
 typedef struct byoc_fusion_t {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs loop kernels without a compiler: the evaluator's side of the native target "c".
+// Runs loop kernels without a compiler: the evaluator's executor of the native target "c".
 //
 // Example:
 //   byoc_interpreter_t *interpreter;

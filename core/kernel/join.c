@@ -8,7 +8,7 @@
 #include "core/ops/byoc/storage.h"
 #include "core/ops/onnx/control/control.h"
 
-// At most one byte in this many may be copied on the way into a Join.
+// At most one byte in this many may be copied into a Join.
 #define COPIED_AT_MOST 4
 // The most elementwise operators to look back through.
 #define LONGEST_EPILOGUE 8
@@ -142,7 +142,7 @@ static bool all_are_parts(const byoc_node_t *node) {
   return node->result_count > 0 && !is_fused(node->operands[0]);
 }
 
-// Do only nodes that become kernels of ours read the value? Backends may rely on the alignment of what they are given.
+// Do only nodes that become kernels of ours read the value? Backends may rely on the alignment of their operands.
 static bool only_kernels_read(const byoc_value_t *value) {
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_node_t *node = value->uses.data[u].node;

@@ -11,7 +11,7 @@ byoc_lower_definition_t byoc_kernel_find_definition(const byoc_node_t *node) {
   return (byoc_lower_definition_t){.point = op->point, .is_elementwise = (op->traits & BYOC_OP_ELEMENTWISE) != 0};
 }
 
-// Loops move texts as addresses of 8 bytes.
+// Loops move strings as addresses of 8 bytes.
 static const byoc_type_t *buffer_type(byoc_lower_t *lower, const byoc_type_t *type) {
   if (!byoc_type_is_tensor(type) || type->dtype != BYOC_DTYPE_STRING) return type;
   return byoc_type_tensor(lower->builder.arena, BYOC_DTYPE_U64, type->rank, type->dims);
@@ -68,7 +68,7 @@ byoc_status_t byoc_kernel_lower_group(byoc_function_t *function, byoc_node_t *co
     else
       status = byoc_kernel_lower_points(&lower, anchor);
   }
-  // A definition that cannot have what it asks for may say so, give up without a word, or not notice.
+  // A definition that does not get a buffer or an expression may report it, give up silently, or not notice.
   const bool has_said = status != BYOC_OK && diag != NULL && diag->status != BYOC_OK;
   if (!has_said && (lower.builder.failed || status != BYOC_OK))
     status = byoc_lower_is_out_of_memory(&lower)

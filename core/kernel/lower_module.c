@@ -109,7 +109,7 @@ static byoc_status_t prepare_function(byoc_function_t *function, byoc_diag_t *di
   return copied ? expand_function(function, diag) : BYOC_OK;
 }
 
-// Marks calls of a kernel that may write the first result over an operand that nobody else reads. False if out of
+// Marks calls of a kernel that may write the first result over an operand that no other node reads. False if out of
 // memory.
 static bool mark_in_place(byoc_block_t *block) {
   BYOC_FOR_EACH_NODE(node, block) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers graph functions to kernels: what no backend took becomes fused loop nests of the native target "c".
+// Lowers graph functions to kernels: nodes that no backend claimed become fused loop nests of the native target "c".
 //
 // Example:
 //   const byoc_kernel_options_t options = {.fuse = true};

@@ -57,8 +57,8 @@ static byoc_status_t collect_nodes(outline_t *outline) {
   return BYOC_OK;
 }
 
-// Constants inside the kernel: single elements, and what operators need by value. Heavy operators read every operand
-// from a buffer.
+// Constants inside the kernel: single elements, and operands that operators need by value. Heavy operators read every
+// operand from a buffer.
 static bool is_literal(const byoc_fuse_node_t *entry, uint32_t operand) {
   const byoc_value_t *value = entry->node->operands[operand];
   if (!byoc_value_is_constant(value)) return false;
@@ -88,7 +88,7 @@ static byoc_status_t collect_inputs(outline_t *outline) {
   return BYOC_OK;
 }
 
-// Does anything but the members of the group read the value?
+// Does a node outside of the group read the value?
 static bool escapes(const outline_t *outline, const byoc_value_t *value) {
   for (size_t i = 0; i < value->uses.count; ++i) {
     const byoc_node_t *reader = value->uses.data[i].node;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns what inference noted into nodes: relations into Require, each once where it is known to hold from then on, and
-// limits into CheckRange.
+// Makes nodes of the relations and limits that inference noted: Require for a relation, once for each block that needs
+// it, and CheckRange for a limit.
 #include "core/kernel/require.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ bool byoc_node_is_open(const byoc_node_t *node) {
   return false;
 }
 
-// A Require comes from a pass, or from a text that may say anything. Its results hold sizes in their types, and no
-// values.
+// A Require comes from a pass, or from a text that anyone may have written. Its results hold sizes in their types, and
+// no values.
 static byoc_status_t check_requirement(byoc_node_t *node, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_infer_node(node, diag));
   for (uint32_t i = 0; i < node->result_count; ++i) {
@@ -54,7 +54,8 @@ static bool given_dim(void *self, byoc_dim_t leaf, byoc_dim_t *out) {
   return byoc_call_gives_dim(self, leaf, out);
 }
 
-// Adds what the nodes of a body rely on, in the dimensions of the call: one Require per node in front of `place`.
+// Adds the relations that the nodes of a body rely on, in the dimensions of the call: one Require per node in front of
+// `place`.
 static byoc_status_t require_body(byoc_node_t *place, const byoc_node_t *const *calls, size_t depth,
                                   byoc_limits_known_t *known, byoc_diag_t *diag) {
   enum { DEEPEST = 16 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators rely on relations between dimensions that are known only at run time. They become part of the graph as
-// byoc::Require nodes in front of the operators (core/ops/byoc/symbolic.h), which the host program checks when the
-// dimensions are known. Limits of elements become byoc::CheckRange nodes.
+// Operators rely on relations between dimensions that are known only at run time. Such a relation becomes a
+// byoc::Require node in front of the operator (core/ops/byoc/symbolic.h), which the host program checks at run time. A
+// limit of elements becomes a byoc::CheckRange node.
 #ifndef BYOC_CORE_KERNEL_REQUIRE_H_
 #define BYOC_CORE_KERNEL_REQUIRE_H_
 
@@ -11,10 +11,10 @@
 // Does the node have an operand or a result that is not static?
 bool byoc_node_is_open(const byoc_node_t *node);
 
-// Adds Requires and CheckRanges in front of each node of a block, nested ones included, for what the node relies on. It
-// runs while operators are still those of the model, so that messages use their names. A call of an extern function
-// relies on what the nodes of its retained body rely on; elements that the body makes itself are computed a second time
-// for their check, where that takes a few operators and no heavy one, and are for the backend to check otherwise.
+// Adds Requires and CheckRanges in front of each node of a block, nested ones included, for the relations that the node
+// relies on. It runs while operators are still those of the model, so that messages use their names. A call of an
+// extern function relies on the relations of the nodes in its retained body. Elements that the body makes itself are
+// computed a second time for their check, if that takes a few light operators; otherwise the backend checks them.
 // Dimensions that a node makes itself are left to byoc_require_rest. A CheckRange that a pass left and whose elements
 // are constants is decided here.
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag);
@@ -39,7 +39,7 @@ bool byoc_block_is_within(const byoc_block_t *block, const byoc_block_t *outer);
 // and drops these operands. Types do not change any more.
 byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag);
 
-// What is required at a place in a function that is about to be lowered, and what is known to hold there.
+// The relations that a function to be lowered requires, and those that are known to hold at a point of it.
 typedef struct byoc_requirer_t {
   byoc_map_t known; // text map: relation → the block in which it was required
   byoc_diag_t *diag;
@@ -49,9 +49,9 @@ typedef struct byoc_requirer_t {
 
 void byoc_requirer_init(byoc_requirer_t *r, byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_requirer_deinit(byoc_requirer_t *r);
-// Adds, in front of a node, what it relies on and nobody required before. Dimensions without a value are an error with
-// `must_be_bound`; otherwise relations about them are left for later. A Require node keeps what is new; one without
-// anything new is erased.
+// Adds the relations of a node that were not required before, in front of it. Dimensions without a value are an error
+// with `must_be_bound`; otherwise their relations are left for later. A Require node keeps its new relations; one
+// without new ones is erased.
 byoc_status_t byoc_require_rest(byoc_requirer_t *r, byoc_node_t *node, bool must_be_bound);
 
 #endif // BYOC_CORE_KERNEL_REQUIRE_H_

@@ -85,7 +85,7 @@ static byoc_value_t *copy(bringer_t *b, const byoc_node_t *node, size_t depth) {
   return byoc_infer_node(made, b->diag) == BYOC_OK ? made->results[0] : NULL;
 }
 
-// NULL where that takes too much, or something failed.
+// NULL if that takes too much, or after a failure.
 static byoc_value_t *bring(bringer_t *b, const byoc_value_t *value, size_t depth) {
   if (depth == 0) return (byoc_value_t *)(uintptr_t)value;
   if (value->kind == BYOC_VALUE_CONSTANT) return byoc_function_constant(b->place->function, value->constant);
@@ -122,7 +122,7 @@ byoc_status_t byoc_require_limits_of_body(byoc_node_t *place, const byoc_node_t 
     byoc_value_t *extent = own && value ? bring(&bringer, own, depth) : NULL;
     if (failed || arena->is_exhausted) return byoc_diag_out_of_memory(diag);
     if (diag->status != BYOC_OK) return diag->status;
-    if (!value || (own && !extent)) continue; // the backend checks what it makes itself
+    if (!value || (own && !extent)) continue; // the backend checks elements that it makes itself
     BYOC_RETURN_IF_ERROR(check(place, value, extent, where, &limit, known, diag));
   }
   return BYOC_OK;

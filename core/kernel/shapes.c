@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes the dimensions that come from data, and checks what models declare for them.
+// Computes the dimensions that come from data, and checks the dimensions that models declare for them.
 #include "core/kernel/shapes.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ typedef struct {
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
   BYOC_VECTOR(byoc_result_dim_t) dims;   // of the current node
-  BYOC_VECTOR(byoc_relation_t) declared; // between some of them and what the model declares for them
+  BYOC_VECTOR(byoc_relation_t) declared; // between some of them and the declared ones
   byoc_requirer_t requirer;
   bool failed;
 } binder_t;
@@ -140,7 +140,7 @@ static bool is_made(const byoc_type_t *inferred, const byoc_type_t *type, int32_
   return !byoc_is_ranked(inferred) || inferred->rank != type->rank || byoc_dim_is_unknown(inferred->dims[d]);
 }
 
-// Handles a dimension that the node makes and for which the model declares a known one: both are compared.
+// Handles a dimension that the node makes and for which the model declares a number: both are compared.
 static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, int32_t d) {
   byoc_graph_module_t *module = node->function->module;
   const char *symbol = NULL, *name = node->results[r]->name;
@@ -239,8 +239,8 @@ static bool has_constant_dims(const byoc_node_t *node) {
   return false;
 }
 
-// What is declared about a result's shape, and made by the operator, is checked in front of it. Other declarations that
-// do not follow from the operands are relations (core/op/relation.c).
+// A declared dimension that the operator makes is checked in front of the operator. Other declarations that do not
+// follow from the operands are relations (core/op/relation.c).
 static byoc_status_t check_declared(binder_t *b, byoc_node_t *node) {
   const byoc_op_t *op = byoc_op_of(node);
   if (!op || (op->traits & (BYOC_OP_CONTROL | BYOC_OP_HOST)) != 0) return BYOC_OK; // the host checks the values

@@ -67,7 +67,7 @@ static int32_t innermost_of_operand(const byoc_node_t *transpose, const byoc_wal
   return best;
 }
 
-// UNKNOWN if only the run knows, and then taken for a large one.
+// UNKNOWN if only the run knows it; it then counts as a large one.
 static int64_t extent_of(const byoc_walk_t *walk, int32_t loop) {
   int64_t extent = 0;
   return byoc_loop_is_int(walk->extent[loop], &extent) ? extent : UNKNOWN;

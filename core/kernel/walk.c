@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every loop nest of a point definition does: splits indices, computes and stores one element.
+// Splits the indices of loop nests of point definitions, and computes and stores one element.
 #include "core/kernel/walk.h"
 
 // Splits the index of a merged walk into the indices of its axes.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the elements of a point definition: what schedule.c and transposed.c share. Internal to core/kernel.
+// Walks over the elements of a point definition, for schedule.c and transposed.c. Internal to core/kernel.
 #ifndef BYOC_CORE_KERNEL_WALK_H_
 #define BYOC_CORE_KERNEL_WALK_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates the work of statements and collects what they use.
+// Estimates the work of statements and collects the variables and buffers that they use.
 #include "core/kernel/work.h"
 
 #include <string.h>
@@ -193,7 +193,7 @@ static void walk_expr(byoc_uses_t *uses, const byoc_loop_expr_t *expr) {
     add_variable(uses, expr->variable);
     return;
   case BYOC_LOOP_DIM:
-    if (first_time(uses, expr->symbol)) { // equal texts may have different addresses
+    if (first_time(uses, expr->symbol)) { // equal strings may have different addresses
       bool known = false;
       for (size_t i = 0; i < uses->count && !known; ++i)
         known = uses->items[i].symbol && strcmp(uses->items[i].symbol, expr->symbol) == 0;

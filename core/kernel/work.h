@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What statements need and how much work they do, for deciding how a loop is run. Internal to core/kernel.
+// The work of statements and the variables and buffers that they use, to decide how a loop is run. Internal to
+// core/kernel.
 #ifndef BYOC_CORE_KERNEL_WORK_H_
 #define BYOC_CORE_KERNEL_WORK_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What callers of libbyoc ask for, checked before any work.
+// Checks the options of callers of libbyoc before any work.
 #include "core/library/check_options.h"
 
 #include <string.h>
@@ -39,7 +39,7 @@ byoc_status_t byoc_library_check_texts(const char *const *texts, uint64_t count,
   BYOC_RETURN_IF_ERROR(check_list(texts, count, name, diag));
   for (uint64_t i = 0; i < count; ++i) {
     if (texts[i] != NULL) continue;
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s[%llu] is NULL; of %llu items, each is a text", name,
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s[%llu] is NULL; of %llu items, each is a string", name,
                            (unsigned long long)i, (unsigned long long)count);
   }
   return BYOC_OK;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libbyoc: compilers, and builds by the road that the command takes too.
+// Implements libbyoc: compilers, and builds by the same pipeline as the command.
 #include "byoc/compiler.h"
 
 #include <locale.h>
@@ -26,11 +26,11 @@ const char *byoc_compiler_version(void) {
   return BYOC_VERSION_TEXT;
 }
 
-// Ends a call: notes the error, and gives the result to the caller, who wants it or not.
+// Ends a call: notes the error, and gives the result to the caller if the caller wants it.
 static int32_t finish(byoc_result_t *result, byoc_status_t status, const byoc_diag_t *diag,
                       const byoc_compiler_result_t **out_result) {
   byoc_diag_t unsaid = {0};
-  if (status != BYOC_OK && diag->status == BYOC_OK) { // an allocation failed on the way to the sentence
+  if (status != BYOC_OK && diag->status == BYOC_OK) { // an allocation failed on the way to the message
     (void)byoc_diag_error(&unsaid, status, "%s", byoc_status_name(status));
     diag = &unsaid;
   }
@@ -51,8 +51,8 @@ void byoc_compiler_result_destroy(const byoc_compiler_result_t *result) {
 // ---- the caller's locale ----
 
 // Numbers are read and written with a point, whatever the program's language says. Threads that are started meanwhile
-// do neither. All of the locale is C's: glibc has that one at hand, while a mixture with the program's would be made by
-// newlocale, which loses memory under LOCPATH (glibc 2.36).
+// read and write no numbers. All of the locale is C's: glibc has that one at hand, while a mixture with the program's
+// would be made by newlocale, which loses memory under LOCPATH (glibc 2.36).
 static locale_t enter_plain_locale(void) {
   const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   return plain != (locale_t)0 ? uselocale(plain) : (locale_t)0;
@@ -234,7 +234,7 @@ static byoc_status_t compose(const call_t *call, const programs_t *programs, byo
                                    .keep_header = true,
                                    .huge_pages = build->huge_pages != 0};
   if (folder != NULL)
-    output.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL; // an artifact in memory is all that the caller gets
+    output.weights = BYOC_COMPOSE_WEIGHTS_INTERNAL; // the caller gets an artifact in memory and no other file
   (void)byoc_build_parse_weights("weights", build->weights, &output, NULL); // it was checked
   byoc_status_t status = output.output != NULL
                              ? byoc_build_compose_entries(builds, names, build->entry_count, &output, diag)
@@ -265,7 +265,7 @@ static byoc_status_t build_programs(const call_t *call, const byoc_setup_options
     const size_t model = k % programs->model_count;
     byoc_setup_t *setup = &programs->setups[k];
     byoc_status_t status = open_setup(call, options, k / programs->model_count + 1, model, setup, diag);
-    if (status == BYOC_OK && k == 0) { // by the first one, the number of processors is found
+    if (status == BYOC_OK && k == 0) { // the first build gives the number of processors
       const size_t levels = setup->targets.levels.count;
       programs->count = programs->model_count * (levels > 0 ? levels : 1);
       BYOC_RETURN_IF_ERROR(byoc_setup_check_programs(programs->model_count, levels, diag));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of libbyoc: what a call said, and what it made.
+// Keeps the results of libbyoc: diagnostics, strings and bytes of a call.
 #include "core/library/result.h"
 
 byoc_result_t *byoc_result_create(void) {
@@ -25,7 +25,7 @@ void byoc_result_destroy(byoc_result_t *result) {
   byoc_free(allocator, result);
 }
 
-// Call with the lock held. Copies the texts; NULL stands for none.
+// Call with the lock held. Copies the strings; NULL stands for none.
 static bool add(byoc_result_t *result, const byoc_compiler_diagnostic_t *said) {
   byoc_compiler_diagnostic_t *copy = BYOC_ARENA_NEW(&result->arena, byoc_compiler_diagnostic_t);
   if (copy == NULL) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The result of a call of libbyoc while it is being made: diagnostics come from any thread that works for the call,
-// texts and bytes at its end. Internal to core/library.
+// strings and bytes at its end. Internal to core/library.
 #ifndef BYOC_CORE_LIBRARY_RESULT_H_
 #define BYOC_CORE_LIBRARY_RESULT_H_
 
@@ -13,12 +13,12 @@
 #include "core/base/vector.h"
 
 typedef struct byoc_result_t {
-  byoc_compiler_result_t shown; // what the caller sees; the first field
-  byoc_arena_t arena;           // of its texts
+  byoc_compiler_result_t shown; // the public part; the first field
+  byoc_arena_t arena;           // of its strings
   BYOC_VECTOR(const byoc_compiler_diagnostic_t *) diagnostics;
   pthread_mutex_t lock; // of the fields above, and of the caller's callbacks
   void *self;
-  void (*heard)(void *self, const byoc_compiler_diagnostic_t *diagnostic); // NULL: nobody hears them at once
+  void (*heard)(void *self, const byoc_compiler_diagnostic_t *diagnostic); // NULL: there is no callback
   char *artifact;                                                          // its bytes, of the system's allocator
 } byoc_result_t;
 

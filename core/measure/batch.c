@@ -16,7 +16,7 @@
 // How many artifacts are kept for that (some carry a library of tens of megabytes).
 #define KEPT_BYTES (UINT64_C(512) << 20)
 
-// A timed artifact that is kept: it is the fastest so far for what one of its parts computes.
+// A timed artifact that is kept: for one of its functions it is the fastest so far.
 typedef struct built_t {
   const byoc_cost_artifact_t *artifact;
   size_t part;
@@ -30,14 +30,15 @@ typedef struct batch_t {
   byoc_diag_t *diag;
 } batch_t;
 
-// Who is to blame if a candidate cannot be used.
+// The cause if a candidate cannot be used.
 typedef enum cause_t {
   BY_CHANCE, // the cause is not known
   BY_ITSELF,
   BY_REFUSAL
 } cause_t;
 
-// Classifies the status of code that ran: the candidate failed by itself, unless it reports that it lacked something.
+// Classifies the status of code that ran: the candidate failed by itself, unless it reports a lack of memory or
+// descriptors.
 static cause_t cause_of(byoc_status_t status) {
   return status == BYOC_TOOL || status == BYOC_MISMATCH ? BY_ITSELF : BY_CHANCE;
 }
@@ -144,7 +145,7 @@ static size_t list_rest(byoc_cost_task_t *const *tasks, size_t count, const byoc
 
 static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count);
 
-// Something in the batch went wrong. If nothing says what, halving the batch finds it.
+// A function of the batch failed. If the culprit is not known, halving the batch finds it.
 static byoc_status_t try_apart(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                                const byoc_cost_artifact_t *artifact, int32_t culprit) {
   byoc_cost_task_t *rest[BYOC_COST_PARTS_MAX];
@@ -186,7 +187,7 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
     if (!answer->parts[i].is_given_back) continue;
     *out_refused += 1;
     BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_REFUSAL,
-                                      "it cannot be built: the backend gave it back: ", answer->parts[i].reason));
+                                      "it cannot be built: the backend declined it: ", answer->parts[i].reason));
   }
   return BYOC_OK;
 }
@@ -216,7 +217,7 @@ static byoc_status_t settle_build(const batch_t *batch, byoc_cost_task_t *const 
   return run_artifact(batch, tasks, count, artifact);
 }
 
-// The references are built beside what is measured: each build keeps one processor busy most of the time.
+// The references are built beside the candidates: each build keeps one processor busy most of the time.
 static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count) {
   if (count == 0) return BYOC_OK;
   byoc_cost_bench_t *bench = batch->bench;
@@ -244,7 +245,7 @@ byoc_status_t byoc_cost_batch_measure(byoc_cost_bench_t *bench, byoc_cost_task_t
     BYOC_RETURN_IF_ERROR(measure(&batch, &tasks[i], 1));
     // Among several it failed, but alone it worked twice: its neighbours may have been the cause, unless it was wrong.
     if (!isfinite(tasks[i]->cost_ns) || (worked && !tasks[i]->is_wrong)) continue;
-    // What works only every second time is not used in this build; the next one may try again.
+    // A candidate that works only every second time is not used in this build; the next one may try again.
     tasks[i]->cost_ns = INFINITY;
     tasks[i]->reason = reason;
     tasks[i]->is_lasting = false;

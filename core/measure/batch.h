@@ -2,9 +2,9 @@
 // Measures functions of one target together, in one artifact. Internal to core/measure.
 //
 // A failure is remembered only if the candidate itself caused it, and twice: it crashed, hung, failed or computed
-// something else; or if its backend gave it back. If a compiler was stopped, or memory, descriptors or time ran out,
-// the cause may be gone by the next build, but an infinite cost would stay. What failed once is measured once more,
-// alone; what failed among several must work alone twice.
+// something else; or if its backend declined it. If a compiler was stopped, or memory, descriptors or time ran out, the
+// cause may be gone by the next build, but an infinite cost would stay. A candidate that failed once is measured once
+// more, alone; one that failed among several must work alone twice.
 #ifndef BYOC_CORE_MEASURE_BATCH_H_
 #define BYOC_CORE_MEASURE_BATCH_H_
 

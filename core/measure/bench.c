@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place where candidates are built and run: the folder, the children and their time limits.
+// Builds and runs candidates in child processes: the folder, the children and their time limits.
 #define _GNU_SOURCE
 #include "core/measure/bench.h"
 

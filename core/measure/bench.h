@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where functions are built and run: several of one target at once, in child processes. Internal to core/measure.
+// Builds and runs functions: several of one target at once, in child processes. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_BENCH_H_
 #define BYOC_CORE_MEASURE_BENCH_H_
 
@@ -19,7 +19,7 @@ typedef struct byoc_cost_bench_t {
   byoc_arena_t arena;          // lives as long as the bench
   char *folder;
   byoc_map_t references; // structural hash → path of the results; NULL if there are none
-  byoc_map_t built;      // what is computed → its fastest artifact so far
+  byoc_map_t built;      // operators and signature → the fastest artifact so far
   uint64_t kept_bytes, file_count;
   double *code_mib;         // by target: the least of its artifacts, weights apart; 0: none was built
   byoc_cost_board_t *board; // shared with children
@@ -33,11 +33,11 @@ void byoc_cost_bench_deinit(byoc_cost_bench_t *bench); // accepts one that is al
 typedef struct byoc_cost_task_t {
   const byoc_function_t *function;
   const byoc_target_t *target;
-  const char *computes; // tasks with equal texts may be compared with each other
+  const char *computes; // tasks with equal strings may be compared with each other
   byoc_work_t work;
   double cost_ns;         // the answer; INFINITY if it cannot be used,
   const char *reason;     // and why, in `scratch`
-  bool is_given_back;     // because the backend gave it back
+  bool is_given_back;     // because the backend declined it
   bool is_wrong;          // it computed something else, at least once
   bool is_compared;       // there was a reference
   uint32_t failure_count; // how often it failed by itself
@@ -56,7 +56,7 @@ typedef struct byoc_cost_building_t {
   byoc_diag_t why;       // why it could not be built
   int64_t start_ns;
 } byoc_cost_building_t;
-// Whatever was started must be finished; the status is that of the build.
+// Each build that was started must be finished; the status is that of the build.
 void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building);
 byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building);
 // Runs artifacts in a child, with time for these tasks.

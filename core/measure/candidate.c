@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which functions can be run on made-up data.
+// Decides which functions can be run on generated data.
 #include "core/measure/candidate.h"
 
 static bool can_be_made_up(const byoc_type_t *type) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is measured: functions of one target, built into one artifact. Internal to core/measure and core/compile.
+// Candidates for measuring: functions of one target, built into one artifact. Internal to core/measure and
+// core/compile.
 //
 // Several functions ("parts") of one target become one artifact: its main function calls them in turn, each on inputs
 // of its own. The backend's hook, the compiler and the linker then run once for all of them.
 //
-// Candidates travel the road of every model, and the code of that road stands above this room, because backends measure
-// while they tune. So whoever asks for costs passes the builder in (byoc_candidate_builder_t, in
+// Candidates go through the pipeline of every model. The code of that pipeline is in a layer above this one, because
+// backends measure while they tune. So the caller passes a builder in (byoc_candidate_builder_t, in
 // core/compile/candidates.h).
 #ifndef BYOC_CORE_MEASURE_CANDIDATE_H_
 #define BYOC_CORE_MEASURE_CANDIDATE_H_
@@ -27,29 +28,28 @@ typedef struct byoc_cost_build_t {
   bool in_haste;      // compile fast: they run once
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
-  const char *results[BYOC_COST_PARTS_MAX]; // files for what the evaluator computed, by part
-  byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how on wild data too
-  bool
-      compares; // the files hold what another target computed: the evaluator computes some of it, and they are compared
+  const char *results[BYOC_COST_PARTS_MAX]; // files for the evaluator's results, by part
+  byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how it is compared on special values
+  bool compares; // the files hold results of another target: the evaluator computes some of them, and they are compared
   double relative_error; // of that target
-  uint32_t run_limit_s;  // what is evaluated ends the process with SIGALRM if it runs longer; 0: never
+  uint32_t run_limit_s;  // an evaluation that runs longer ends the process by SIGALRM; 0: never
 } byoc_cost_build_t;
 
 typedef struct byoc_cost_build_answer_t {
   int32_t status;
-  bool was_built;             // what failed is not its making but its run
-  byoc_device_costs_t device; // of is_for_device, and what it is
+  bool was_built;             // its build succeeded, and its run failed
+  byoc_device_costs_t device; // of is_for_device, and its identity
   char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
   double code_mib;     // of the artifact, without the constants of its functions
   uint32_t step_count; // steps that the artifact's profile entry reports
   char message[1000];
   struct {
-    bool is_given_back; // the backend gave it back
-    char reason[200];   // why it gave it back, or what is wrong
+    bool is_given_back; // the backend declined it
+    char reason[200];   // why the backend declined it, or the difference
     bool is_wrong;      // of `compares`
   } parts[BYOC_COST_PARTS_MAX];
   // For each step the part that it belongs to, in the order of the profile: commands of devices come last. Copies
-  // belong to nobody: operands are where the part wants them.
+  // belong to no part: operands are on the part's device.
   uint8_t owners[BYOC_COST_STEPS_MAX];
 } byoc_cost_build_answer_t;
 
@@ -57,7 +57,7 @@ typedef struct byoc_cost_build_answer_t {
 // process, where the functions' module is a copy, so it may take the module apart.
 typedef void (*byoc_candidate_builder_t)(void *self, void *answer);
 
-// True if the function can be run on made-up data: its shapes are known, and there are no strings.
+// True if the function can be run on generated data: its shapes are known, and there are no strings.
 bool byoc_cost_can_be_run(const byoc_function_t *function);
 
 #endif // BYOC_CORE_MEASURE_CANDIDATE_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Comparing a candidate's results with the reference, element by element.
+// Compares a candidate's results with the reference, element by element.
 #include "core/measure/compare.h"
 
 #include <math.h>
@@ -34,7 +34,7 @@ static double mean_magnitude(uint32_t dtype, const void *data, size_t count) {
   return finite > 0 ? sum / (double)finite : 0;
 }
 
-// How far off a value is, in multiples of the allowed error.
+// The error of a value, in multiples of the allowed error.
 static double excess(double expected, double actual, double tolerance) {
   if (isnan(expected) && isnan(actual)) return 0;
   if (expected == actual) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prices for the search: from the database, measured, or estimated.
+// Finds costs for the search: in the database, by measuring, or by estimating.
 #include "core/measure/costs.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ struct byoc_cost_measurer_t {
   const byoc_target_t *native;
   const char *compiler_version; // lives as long as the process
   byoc_string_t machine;
-  const char **devices; // by target: what its device is, as far as that was measured; in the bench's arena
+  const char **devices; // by target: the identity of its device, if that was measured; in the bench's arena
   byoc_arena_t call;    // until the next call
   byoc_cost_bench_t bench;
   byoc_estimator_t estimator;
@@ -38,7 +38,7 @@ struct byoc_cost_measurer_t {
 
 // ---- life ----
 
-// Rounds to the nearest power of two, so that models of about the same size share prices.
+// Rounds to the nearest power of two, so that models of about the same size share costs.
 static uint64_t round_cold_bytes(uint64_t bytes) {
   uint64_t rounded = COLD_BYTES_LEAST;
   if (bytes < rounded) return 0;
@@ -104,7 +104,7 @@ byoc_cost_statistics_t byoc_cost_measurer_statistics(const byoc_cost_measurer_t 
   return measurer->statistics;
 }
 
-// ---- what is known ----
+// ---- known costs ----
 
 static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *function, const byoc_target_t *target,
                               byoc_diag_t *diag, double *out_ns) {
@@ -133,8 +133,8 @@ static byoc_status_t make_key(byoc_cost_measurer_t *m, const byoc_function_t *fu
   return byoc_cost_key_make(&inputs, arena, diag, out_key);
 }
 
-// The native target takes everything, so it has a cost even if it cannot be measured; only a wrong result is no price
-// on any target.
+// The native target computes every operator, so it has a cost even if it cannot be measured; only a wrong result makes
+// it unusable.
 static bool is_native(const byoc_target_t *target) {
   return target->kind->backend == NULL;
 }
@@ -166,7 +166,7 @@ static byoc_status_t look_up(void *self, const byoc_function_t *function, const 
   return BYOC_OK;
 }
 
-// ---- what is measured ----
+// ---- measuring ----
 
 typedef struct question_t {
   byoc_price_request_t *request;
@@ -319,7 +319,7 @@ static bool list_figures(byoc_cost_measurer_t *m, const char *identity, byoc_dev
 }
 
 // Builds the function for the target in a child process, which then measures the device by the driver that came along.
-// What was measured of such a device before stays, so that equal builds make equal plans.
+// Earlier figures of such a device stay, so that equal builds make equal plans.
 static byoc_status_t measure_device(void *self, const byoc_function_t *function, const byoc_target_t *target,
                                     byoc_diag_t *diag, byoc_device_costs_t *out_costs) {
   byoc_cost_measurer_t *m = self;
@@ -353,8 +353,8 @@ static byoc_status_t measure_device(void *self, const byoc_function_t *function,
 
 // ---- sizes ----
 
-// The least that an artifact with code of the target took, in this build or an earlier one, in whole MiB: what kernels
-// take does not count. NaN: none was built.
+// The least size of an artifact with code of the target, in this build or an earlier one, in whole MiB: kernels are
+// smaller than that. NaN: none was built.
 static double size_mib(void *self, const byoc_target_t *target) {
   byoc_cost_measurer_t *m = self;
   byoc_cost_database_t *database = m->options.database;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs by measuring: functions go along the road of every model, with targets "<their target>; c", into artifacts of
-// their own, and these are checked and timed.
+// Costs by measuring: functions go through the pipeline of every model, with targets "<their target>; c", into
+// artifacts of their own, and these are checked and timed.
 //
-// Functions of one target that are asked for together share one artifact: one run of the backend's hook, one link, one
+// Functions of one target that are measured together share one artifact: one run of the backend's hook, one link, one
 // child process to time them. Each step runs in a child process with a limit of time and memory: building (the
 // backend's hook included), computing the reference, and running. The results of the first run are compared with the
 // reference: the same function by the native target, evaluated, or compiled if evaluating would be slow. Then the cost
@@ -12,9 +12,9 @@
 // only if its result is wrong, which is not remembered; if it cannot be measured, it is estimated. Builds that measure
 // at the same time take turns in timing (a lock in the cache folder).
 //
-// A price is the time of one call in a model of `model_bytes`: weights are as far away as a run of that model leaves
-// them, inputs were just written (core/measure/parts.h). If another target's artifact for the same function is about as
-// fast, both are timed once more in turns, and the difference counts.
+// A cost is the time of one call in a model of `model_bytes`: weights are as far from the processor as a run of that
+// model leaves them, inputs were just written (core/measure/parts.h). If another target's artifact for the same
+// function is about as fast, both are timed once more in turns, and the difference counts.
 //
 // Functions with symbolic dimensions, sequences, optionals or strings are not measured but estimated
 // (core/collage/estimate.h). Random operators are not checked, and neither are large functions of the native target,

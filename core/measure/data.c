@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes up data, of ordinary size or wild.
+// Generates data: numbers of ordinary size, or special values among them.
 #include "core/measure/data.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "core/ir/element.h"
 
-// One element in so many is wild.
+// One element in so many has a special value.
 enum { WILD_DISTANCE = 29 };
 
 // splitmix64

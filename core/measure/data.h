@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data to measure with. Internal to core/measure.
+// Generated data for measuring. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_DATA_H_
 #define BYOC_CORE_MEASURE_DATA_H_
 

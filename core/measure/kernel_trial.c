@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel on made-up data: compiled and interpreted.
+// Runs one kernel on generated data, compiled and interpreted.
 #include "core/measure/kernel_trial.h"
 
 #include <math.h>
@@ -13,18 +13,18 @@
 #include "core/measure/wild.h"
 #include "core/measure/window.h"
 
-// More memory than this is not made up for a trial.
+// A trial uses at most this much memory.
 #define MOST_BYTES (UINT64_C(1) << 30)
-// More elements than this are not made up for sizes that are made up.
+// At most this many elements for generated sizes.
 #define MOST_OPEN_BYTES (UINT64_C(8) << 20)
-// What differs must differ on so many sets of data.
+// A difference counts only if it occurs on so many sets of data.
 enum { SEEDS = 3, MOST_PARAMETERS = 64 };
 
 // ---- data ----
 
 typedef struct trial_t {
   const byoc_kernel_trial_t *trial;
-  const byoc_loop_kernel_t *part; // what is interpreted of a long kernel; NULL: all of it
+  const byoc_loop_kernel_t *part; // the part of a long kernel that is interpreted; NULL: all of it
   byoc_arena_t arena;
   byoc_runtime_t runtime;
   uint64_t seed;
@@ -37,7 +37,7 @@ typedef struct trial_t {
 
 static void run_in_shares(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain) {
   (void)self, (void)grain;
-  // Shares in another order than threads would begin them: iterations must not depend on each other.
+  // Chunks in another order than threads would begin them: iterations must not depend on each other.
   const int64_t half = count / 2;
   if (half > 0) body(argument, half, count, 0);
   if (count > 0) body(argument, 0, half > 0 ? half : count, 0);
@@ -202,7 +202,7 @@ static byoc_status_t try_data(trial_t *t, byoc_packed_function_t function, bool 
   return compare(t, is_wild, why);
 }
 
-// What differs must differ on other data too.
+// A difference must occur on other data too.
 static byoc_kernel_verdict_t try_seeds(trial_t *t, byoc_packed_function_t function, bool is_wild, byoc_diag_t *why) {
   for (uint64_t seed = BYOC_MEASURE_SEED; seed < BYOC_MEASURE_SEED + SEEDS; ++seed) {
     t->seed = seed;
@@ -229,7 +229,7 @@ static byoc_kernel_verdict_t try_sizes(trial_t *t, byoc_packed_function_t functi
 
 byoc_kernel_verdict_t byoc_kernel_trial_run(const byoc_kernel_trial_t *trial, byoc_packed_function_t function,
                                             byoc_diag_t *why) {
-  // The sizes of all symbols, and what is added from one to the next.
+  // The sizes of all symbols, and the step from one symbol to the next.
   static const int64_t sizes[][2] = {{13, 0}, {7, 0}, {1, 0}, {3, 2}, {16, 0}};
   trial_t t = {.trial = trial};
   t.runtime = (byoc_runtime_t){.struct_size = sizeof(t.runtime),

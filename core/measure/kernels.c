@@ -17,7 +17,7 @@
 // Compiled code takes at most this share of the interpreter's time.
 #define COMPILED_SHARE 16
 #define MEMORY_LIMIT   (UINT64_C(4) << 30)
-// After its time the child gets so much more, to come to an end by itself.
+// Further time for the child to end by itself, after its limit.
 #define GRACE_NS INT64_C(500000000)
 
 // Shared by parent and child.
@@ -52,7 +52,7 @@ static void run_trials(void *self, void *answer) {
   *(int32_t *)answer = table != NULL;
   for (size_t i = work->first; table != NULL && i < trials->count; ++i) {
     const int64_t left_ns = work->deadline_ns - byoc_now_ns();
-    // Two runs on ordinary data and on wild data.
+    // Two runs on ordinary data and on special values.
     if (left_ns <= 0 || 2 * byoc_kernel_trial_ns(&trials->trials[i]) > (double)left_ns) break;
     byoc_packed_function_t function = NULL;
     byoc_diag_t why = {0};
@@ -85,7 +85,7 @@ static byoc_status_t link_kernels(const byoc_kernel_trials_t *trials, const char
   return status;
 }
 
-// A kernel that ends the child twice is wrong, unless its sizes were made up or the time was over.
+// A kernel that ends the child twice is wrong, unless its sizes were generated or the time was over.
 static void blame(work_t *work, size_t *crashed, const byoc_diag_t *why) {
   const size_t at = work->board->at;
   if (at >= work->trials->count) {
@@ -110,7 +110,7 @@ static void run_all(work_t *work) {
     byoc_diag_t why = {0};
     const byoc_status_t status = byoc_child_run(&limits, run_trials, work, &answer, sizeof(answer), &why);
     if (status == BYOC_OK && answer == 0) {
-      byoc_log(BYOC_LOG_WARNING, "kernels cannot be checked: what was compiled of them cannot be loaded");
+      byoc_log(BYOC_LOG_WARNING, "kernels cannot be checked: their compiled code cannot be loaded");
     }
     if (status != BYOC_TOOL) return; // all of them had their turn, or something from outside ended it
     blame(work, &crashed, &why);

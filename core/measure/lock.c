@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lock by which builds take turns in timing.
+// Locks the timing, so that builds take turns in it.
 #define _GNU_SOURCE
 #include "core/measure/lock.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing a packed function in a child process: linking it, preparing its data, waiting for the answer.
+// Times a packed function in a child process: links it, prepares its data, waits for the answer.
 #define _GNU_SOURCE
 #include "core/measure/packed.h"
 

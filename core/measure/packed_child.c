@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring, in a process of its own.
+// Times a packed function, in the child process.
 #define _GNU_SOURCE
 #include "core/measure/packed_child.h"
 

@@ -5,7 +5,7 @@
 
 #include "byoc/call.h"
 
-// What the child does; prepared by the parent, shared by fork.
+// The job of the child; prepared by the parent, shared by fork.
 typedef struct byoc_measure_job_t {
   const char
       *library; // defines the table of addresses: the function, and the thread pool's functions if threads are wanted

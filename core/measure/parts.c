@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running artifacts in a child and timing their parts one by one, with caches as cold as a model leaves them.
+// Runs artifacts in a child and times their parts one by one, with caches as cold as a model leaves them.
 #define _GNU_SOURCE
 #include "core/measure/parts.h"
 
@@ -59,8 +59,8 @@ static void walk(const uint8_t *data, uint64_t size_bytes) {
   for (uint64_t i = 0; i < size_bytes; i += LINE_BYTES) (void)bytes[i];
 }
 
-// Leaves the caches as the model's other parts would: the memory for results was last used a while ago, inputs were
-// written just now.
+// Leaves the caches in the state that the model's other parts would leave: the memory for results was last used a while
+// ago, inputs were written just now.
 static void make_cold(const work_t *work, const runner_t *runner, uint32_t part) {
   const byoc_artifact_t *table = runner->base.table;
   const byoc_cost_part_t *row = &runner->artifact->parts[part];
@@ -164,7 +164,7 @@ static void check_part(const work_t *work, uint32_t index, uint32_t p, bool is_w
   if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
 }
 
-// After a run on ordinary data, and one on wild data: `kept` has what is recorded of the former.
+// After a run on ordinary data, and one on special values: `kept` has the recorded results of the former.
 static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p, bool is_wild, byoc_bytes_t *kept,
                                  byoc_arena_t *arena, byoc_diag_t *diag) {
   const runner_t *runner = work->runners[index];
@@ -188,7 +188,7 @@ static void fill(const work_t *work, uint32_t index, bool is_wild) {
   }
 }
 
-// Compares or records what the first run made, and what a run on wild data makes; times are taken on ordinary data.
+// Compares or records the results of the first run and of a run on special values; times are taken on ordinary data.
 static byoc_status_t settle(work_t *work, uint32_t index, byoc_arena_t *arena, byoc_diag_t *diag) {
   const byoc_cost_artifact_t *artifact = work->runners[index]->artifact;
   byoc_bytes_t kept[BYOC_COST_PARTS_MAX];

@@ -2,13 +2,13 @@
 // Running artifacts of several parts in a child process: check, then time each part by itself. Internal to
 // core/measure.
 //
-// What a time means: one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
+// A time is that of one call of the part as the model would make it. Between two calls of a part at least `cold_bytes`
 // of other data go through the caches (first the other parts' data, then a walk over memory for the rest), so that its
 // weights are where a model of that size would find them. The memory for its results was last used a while ago, and its
 // inputs were just written.
 //
-// Parts report as they go, into memory shared with the parent: if the process dies, the parent knows which part did it,
-// and what was measured before.
+// Parts report into memory shared with the parent: if the process dies, the parent knows the part that ended it and the
+// earlier times.
 #ifndef BYOC_CORE_MEASURE_PARTS_H_
 #define BYOC_CORE_MEASURE_PARTS_H_
 
@@ -26,9 +26,9 @@ typedef struct byoc_cost_part_t {
   const char *expect;    // file with the results to compare with; NULL: not checked
   double relative_error; // the error that the target states for floats: byoc_target_relative_error
   const char *record;    // file to write the results to; NULL: none
-  byoc_wild_t wild;      // how it is compared on wild data, and whether such results are recorded
+  byoc_wild_t wild;      // how it is compared on special values, and whether such results are recorded
   uint32_t limit_ms;     // for one call; 0: only the limit of the process
-  bool is_left_out;      // its backend gave it back, so other code runs in its place
+  bool is_left_out;      // its backend declined it, so other code runs in its place
 } byoc_cost_part_t;
 
 typedef struct byoc_cost_artifact_t {
@@ -40,7 +40,7 @@ typedef struct byoc_cost_artifact_t {
 } byoc_cost_artifact_t;
 
 typedef struct byoc_cost_outcome_t {
-  int32_t status; // BYOC_MISMATCH: the results differ from what was expected
+  int32_t status; // BYOC_MISMATCH: the results differ from the expected ones
   int32_t reserved;
   double median_ns;
   char message[240];

@@ -20,7 +20,7 @@
 // Limits for one build and one run: a backend may tune; a model of the native target alone may take seconds per run.
 #define BUILD_TIMEOUT_MS 600000
 #define RUN_TIMEOUT_MS   300000
-// Extra time beyond the time for measuring, so that what is nearly done is not thrown away.
+// Extra time beyond the time for measuring, so that work that is nearly done is not thrown away.
 #define GRACE_MS 5000
 // Time for one plan's samples: first to see which plans are worth a closer look, then for that closer look.
 #define SAMPLES_NS       INT64_C(300000000)

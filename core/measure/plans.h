@@ -16,7 +16,7 @@ typedef struct byoc_plan_build_t {
   const char *output;
   byoc_allocator_t allocator;
 } byoc_plan_build_t;
-// Called in a child process, where the module is a copy. The caller passes it in: see core/measure/candidate.h.
+// Called in a child process, where the module is a copy. The caller passes it in (core/measure/candidate.h says why).
 typedef byoc_status_t (*byoc_plan_builder_t)(const byoc_plan_build_t *build, byoc_diag_t *diag);
 
 typedef struct byoc_plan_measurer_t {

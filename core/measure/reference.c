@@ -60,7 +60,7 @@ static bool start(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size
   return path != NULL;
 }
 
-// Runs what was compiled.
+// Runs the compiled reference.
 static byoc_status_t finish(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                             const char *const *paths, byoc_cost_building_t *building) {
   const char *output = building->build.output;

@@ -12,15 +12,15 @@
 #include "core/op/op.h"
 
 #define BUILD_TIMEOUT_MS 300000
-// Of one run of the regions' code, ordinary and wild data together, and more for each billion operations.
+// The limit of one run of the regions' code, on ordinary data and special values, and more for each billion operations.
 #define RUN_LIMIT_S   10
 #define RUN_S_A_GFLOP 20
 #define MEMORY_LIMIT  (UINT64_C(8) << 30)
-// Of a child that compares: forking, lowering, reading.
+// The time of a child that compares besides comparing: forking, lowering, reading.
 #define START_NS 2e7
-// What comparing takes where the last kernel is cut down.
+// The time of comparing if only windows of the last kernel are interpreted.
 #define CUT_NS 1e8
-// Beyond what it should take by this factor, and this time, comparing is given up.
+// Comparing ends after this multiple of the expected time, plus this time.
 #define PATIENCE 4
 #define GRACE_NS 300000000
 
@@ -32,7 +32,7 @@ typedef struct work_t {
   bool is_slow; // a long kernel could not be cut: others may not be cut either
 } work_t;
 
-// ---- what can be checked ----
+// ---- which regions can be checked ----
 
 typedef struct count_t {
   size_t heavy, all;
@@ -55,12 +55,12 @@ double byoc_region_trial_ns(const byoc_function_t *function) {
   const double whole_ns = byoc_interpreting_ns(function);
   // With one product, its kernel mostly is the last one, and can be cut.
   const double ns = count.heavy <= 1 && whole_ns > CUT_NS ? CUT_NS : whole_ns;
-  return START_NS + 2 * ns; // on ordinary and on wild data
+  return START_NS + 2 * ns; // on ordinary data and on special values
 }
 
 // ---- one after the other ----
 
-// Compares what the region's code made.
+// Compares the results of the region's code.
 static void compare(work_t *w, byoc_region_trial_t *trial, const char *path) {
   const byoc_region_trials_t *trials = w->trials;
   const int64_t left_ns = trials->budget_ns - w->spent_ns, start_ns = byoc_now_ns();
@@ -92,7 +92,7 @@ static void compare(work_t *w, byoc_region_trial_t *trial, const char *path) {
 
 static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t count);
 
-// One of them ended the child, or could not be made. By itself, it is charged if that happens twice.
+// One of them ended the child, or could not be built. Each is tried by itself, and is wrong if that happens twice.
 static byoc_status_t try_apart(work_t *w, byoc_region_trial_t *trials, size_t count,
                                const byoc_cost_building_t *building) {
   if (count == 1) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds regions of backends against the evaluator.
+// Compares regions of backends with the evaluator.
 //
-// One child process makes the code of several regions along the road of every model, runs it there as byoc run
-// --evaluate does, on made-up data, and leaves the results in files; what it compiles is in the cache of objects when
-// the build needs it. For each region another child computes the same by the native target's kernels, interpreted, and
-// compares. Of long kernels it interprets some iterations (core/measure/window.h).
+// One child process makes the code of several regions by the pipeline of every model, runs it as byoc run --evaluate
+// does, on generated data, and leaves the results in files. The build later finds the objects in the cache. For each
+// region another child computes the same by the native target's kernels, interpreted, and compares. Of long kernels it
+// interprets some iterations (core/measure/window.h).
 #ifndef BYOC_CORE_MEASURE_REGIONS_H_
 #define BYOC_CORE_MEASURE_REGIONS_H_
 
@@ -14,7 +14,7 @@ typedef struct byoc_region_trial_t {
   const byoc_function_t *function; // all in one module
   // The answer:
   bool is_right, is_wrong; // neither: it was not checked
-  char message[240];       // what is wrong
+  char message[240];       // the difference
 } byoc_region_trial_t;
 
 typedef struct byoc_region_trials_t {

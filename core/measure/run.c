@@ -43,7 +43,7 @@ static byoc_status_t warm_up(entrant_t *entrant, int32_t thread_count, byoc_diag
   }
   entrant->is_long = once_ns >= LONG_RUN_NS;
   if (once_ns < SAMPLE_NS) entrant->runs_a_sample = (int64_t)(SAMPLE_NS / once_ns) + 1;
-  // With several threads a turn takes long to start, so it makes more runs.
+  // With several threads the first runs of a round are slow, so a round makes more runs.
   bool is_short = entrant->runs_a_sample < RUNS_A_TURN && !entrant->is_long;
   if (thread_count > 1 && is_short) entrant->runs_a_sample = RUNS_A_TURN;
   return BYOC_OK;

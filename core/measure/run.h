@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running whole artifacts in a child process and timing them against each other. Internal to core/measure.
+// Runs whole artifacts in a child process and times them against each other. Internal to core/measure.
 #ifndef BYOC_CORE_MEASURE_RUN_H_
 #define BYOC_CORE_MEASURE_RUN_H_
 
@@ -22,8 +22,8 @@ typedef struct byoc_cost_run_answer_t {
   int32_t status;
   int32_t reserved;
   // Times: the first artifact's is its median; the others' are that times the median of their ratio to it, round by
-  // round, because whatever slows the machine down for a while slows down both. With one thread, processor time is used
-  // if the artifacts keep the processor busy: beside other work it is the better measure.
+  // round, because other load slows down both. With one thread, processor time is used if the artifacts keep the
+  // processor busy: beside other work it is the better measure.
   double median_ns[BYOC_COST_RUN_MAX];
   double error; // relative standard error of those ratios (the middle artifact's); 0 with one artifact
   char message[480];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An artifact with tensors of its own: loading, filling, running, comparing, clocks.
+// Loads an artifact with tensors of its own, fills them, runs it and compares results.
 #define _GNU_SOURCE
 #include "core/measure/runner.h"
 
@@ -28,7 +28,7 @@ static byoc_status_t allocate_tensors(const byoc_tensor_info_t *infos, uint32_t 
   return BYOC_OK;
 }
 
-// Takes about as long as SETTLE_NS: one turn takes some 100 cycles.
+// Takes about as long as SETTLE_NS: one iteration takes some 100 cycles.
 #define SPIN_TURNS "500000"
 // OpenBLAS's threads spin longest, for 2^26 cycles of the time stamp counter.
 #define SETTLE_NS 30000000
@@ -102,7 +102,7 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
   byoc_status_t status = BYOC_OK;
   const bool is_wild = wild != BYOC_WILD_NONE;
   size_t offset = is_wild ? bytes_of(runner, first, count) : 0;
-  if (is_wild && view.size_bytes <= offset) count = 0; // the reference has none
+  if (is_wild && view.size_bytes <= offset) count = 0; // the reference has no such results
   for (uint32_t i = 0; i < count && status == BYOC_OK; ++i) {
     const byoc_tensor_info_t *info = &runner->table->outputs[first + i];
     size_t size = (size_t)info->size_bytes, elements = 1;

@@ -15,30 +15,30 @@ typedef struct byoc_cost_runner_t {
   void **inputs, **outputs;
 } byoc_cost_runner_t;
 
-// Call it in a process that times parts one by one, before it opens the first artifact: threads then find more work as
-// soon as they would in a whole model, although more time passes in between. Their pool is the artifact's own, or
-// OpenMP's.
+// Call it in a process that times parts one by one, before it opens the first artifact. Threads then stay awake between
+// parts, as they would in a whole model. Their pool is the artifact's own, or OpenMP's.
 void byoc_cost_runner_keep_threads_awake(void);
-// Waits until idle threads sleep: otherwise another artifact's threads would take the processors.
+// Waits until idle threads sleep: otherwise the threads of another artifact would use the processors.
 void byoc_cost_runner_let_threads_sleep(void);
 
 // Loads the artifact, fills its outputs with values that no result has, and makes a context. Inputs are left to be
 // filled. Nothing is released: the process is short-lived.
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cost_runner_t *out_runner);
-// Fills inputs `first` to `first + count` with byoc_measure_fill's data, from its beginning, or with the wild kind.
+// Fills inputs `first` to `first + count` with byoc_measure_fill's data, from its beginning, or with special values.
 void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild);
 // Classifies the status of a call: BYOC_TOOL if the code failed by itself, BYOC_OUT_OF_MEMORY or BYOC_IO if it reports
-// that it lacked something. The reason begins with `what`, e.g. "it failed".
+// a lack of memory or descriptors. The reason begins with `what`, e.g. "it failed".
 byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t status, const char *what,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t *diag);
 
 // Compares the data of these outputs, one after the other, with a file (byoc_cost_check_within). The file has results
-// for ordinary inputs and, unless the reference failed on them, for wild ones behind those: `wild` asks for the latter.
+// for ordinary inputs and, unless the reference failed on them, for special ones behind those: `wild` asks for the
+// latter.
 byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
                                      double relative_error, const char *path, byoc_diag_t *diag);
-// Writes such a file: what was kept of the run on ordinary inputs, and these outputs behind it. `kept` NULL: only
+// Writes such a file: the kept results of the run on ordinary inputs, and these outputs behind them. `kept` NULL: only
 // these.
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
                                      const byoc_bytes_t *kept, const char *path, byoc_arena_t *arena,

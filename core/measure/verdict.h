@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which code this machine has found right: kept with the cache of objects, by content. What was found wrong is not
-// kept, so that the next build looks again.
+// Remembers the code that this machine has found right, with the cache of objects, by content. Wrong code is not
+// remembered, so that the next build looks again.
 #ifndef BYOC_CORE_MEASURE_VERDICT_H_
 #define BYOC_CORE_MEASURE_VERDICT_H_
 
@@ -8,8 +8,8 @@
 #include "core/collage/cost_key.h"
 #include "core/compose/artifact/compose.h"
 
-// What a verdict depends on. A region: its structure, shapes and small constants, the target with its options, the
-// plugin, the compiler and the machine. A kernel: its C, the flags, the compiler and the machine.
+// The key of a verdict. Of a region: its structure, shapes and small constants, the target with its options, the
+// plugin, the compiler and the machine. Of a kernel: its C, the flags, the compiler and the machine.
 byoc_status_t byoc_verdict_of_region(const byoc_function_t *function, const byoc_target_t *target,
                                      const byoc_target_t *native, const char *compiler_version, byoc_diag_t *diag,
                                      byoc_digest_t *out_key);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators that are undefined for NaN and infinities.
+// Finds functions with operators that ONNX leaves undefined for NaN and infinities.
 #include "core/measure/wild.h"
 
 #include <string.h>
 
 #include "core/op/op.h"
 
-// A conversion makes integers of floats; an order has no place for NaN; a sample between elements may count those whose
-// share is 0, and 0 times infinity is NaN; so may sums over what is masked, or between the elements of a transposed
+// A conversion makes integers of floats. An order has no position for NaN. A sample between elements may count elements
+// of weight 0, and 0 times infinity is NaN; so may sums over masked elements, or between the elements of a transposed
 // convolution.
 static bool is_undefined(const byoc_node_t *node) {
   static const char *const operators[] = {"Cast",
@@ -39,7 +39,7 @@ static bool is_undefined(const byoc_node_t *node) {
                                           "STFT",
                                           "Hardmax",
                                           "CenterCropPad"};
-  // What other makers define says little about NaN, and quantises or masks for the most part.
+  // Operators of other domains say little about NaN, and most of them quantise or mask.
   if (node->domain[0] != '\0' && strcmp(node->domain, "ai.onnx") != 0 && strcmp(node->domain, "byoc") != 0) return true;
   for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); ++i) {
     if (strcmp(node->op, operators[i]) == 0) return true;

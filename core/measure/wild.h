@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions are compared on NaN and infinities too. Internal to core/measure and core/compile.
+// Decides which functions are compared on NaN and infinities too. Internal to core/measure and core/compile.
 #ifndef BYOC_CORE_MEASURE_WILD_H_
 #define BYOC_CORE_MEASURE_WILD_H_
 
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// How results of wild data are compared.
+// How results of special values are compared.
 typedef enum byoc_wild_t {
   BYOC_WILD_NONE,    // not at all
   BYOC_WILD_EXACT,   // NaN where it is expected and nowhere else
   BYOC_WILD_SPREADS, // where products are summed up, NaN may spread (byoc_cost_check_spread)
 } byoc_wild_t;
-// For code of a target. One that states an error of its own rounds its data, and NaN is no number.
+// For code of a target. A target that states an error of its own rounds its data, and NaN cannot be rounded.
 byoc_wild_t byoc_measure_wild(const byoc_function_t *function, const byoc_target_t *target);
 
 // False if an operator of the function computes something from NaN or infinities that the text of ONNX leaves

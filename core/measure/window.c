@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some iterations of a long kernel.
+// Makes kernels that run some iterations of a long one.
 #include "core/measure/window.h"
 
 #include "core/collage/estimate.h"

@@ -332,7 +332,7 @@ int32_t byoc_signature_find(const byoc_signature_binding_t *binding, const char 
   return -1;
 }
 
-// The integer that a name stands for among the node's attributes: `stride`, or `pads.1`. False if there is none.
+// The integer of a name among the node's attributes: `stride`, or `pads.1`. False if there is none.
 static bool signature_attribute(const byoc_node_t *node, const char *name, int64_t *out_value) {
   size_t size = 0;
   uint64_t index;

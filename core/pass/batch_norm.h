@@ -11,9 +11,9 @@ typedef struct byoc_batch_norm_t {
   int64_t channels;
 } byoc_batch_norm_t;
 
-// False if the node is another one, or has operands that are no such constants.
+// False if the node is another operator, or if an operand is no such constant.
 bool byoc_read_batch_norm(const byoc_node_t *node, int64_t channels, byoc_batch_norm_t *out_norm);
-// What an element of a channel is multiplied by, and what becomes of it.
+// The factor of a channel, and the normalised value of an element of it.
 double byoc_batch_norm_factor(const byoc_batch_norm_t *norm, int64_t channel);
 double byoc_batch_norm_of(const byoc_batch_norm_t *norm, int64_t channel, double x);
 // A constant of `count` f32.

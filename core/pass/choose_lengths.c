@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// choose-lengths: an operator whose result depends on how long a list is (Reshape's shape, Slice's starts) gets a
-// branch for each length that its operands and the readers of its result can do with, if only the run knows the length.
-// Squeeze without axes gets one for each rank that it can make. sink-into-branches then moves there what depends on the
-// rank.
+// choose-lengths: an operator whose result depends on the length of a list (Reshape's shape, Slice's starts) gets a
+// branch for each length that fits its operands and the readers of its result, if only the run knows the length.
+// Squeeze without axes gets one for each rank that it can make. sink-into-branches then moves nodes that depend on the
+// rank into the branches.
 //
 //   y = reshape(x, s)  →  y = if (size(s) == 0) { reshape(x, s as [0]) } else { if (size(s) == 1) { ... } }
 #include <string.h>
@@ -36,10 +36,10 @@ typedef struct {
   BYOC_VECTOR(byoc_node_t *) nodes;
 } chooser_t;
 
-// What is chosen for one node.
+// The choice for one node.
 typedef struct {
   byoc_node_t *node;
-  uint32_t lists;      // operands that get a length; 0: the rank of the result is chosen
+  uint32_t lists;      // operands whose length is chosen; 0: the rank of the result is
   byoc_value_t *given; // the number that the run has, a scalar
   int64_t choices[MOST_CHOICES];
   size_t count;
@@ -101,7 +101,7 @@ static byoc_value_t *as_long_as(byoc_node_t *place, byoc_value_t *list, int64_t 
   byoc_value_t *operands[] = {list, byoc_write_vector(&w, "length", BYOC_DTYPE_I64, 1, &length)};
   byoc_node_t *node =
       w.failed ? NULL : byoc_node_create(place->block, place, "", "Reshape", RESHAPE_VERSION, operands, 2, 1);
-  // A length of 0 is meant, and copies nothing.
+  // A length of 0 is valid, and copies nothing.
   if (!node || !byoc_attributes_set_int(&node->attributes, "allowzero", 1)) return NULL;
   return byoc_infer_node(node, diag) == BYOC_OK ? node->results[0] : NULL;
 }
@@ -151,7 +151,7 @@ static byoc_node_t *first_of(const choice_t *choice, byoc_node_t *copy) {
 
 // ---- which choices ----
 
-// Can the reader do with this type of the value? Its own types stay as they are.
+// Does this type of the value fit the reader? The reader's own types stay as they are.
 static bool fits_reader(byoc_value_t *value, const byoc_type_t *type, byoc_node_t *reader) {
   const byoc_type_t *before = value->type, *kept[8] = {NULL};
   if (reader->result_count > sizeof(kept) / sizeof(kept[0]) || reader->block_count > 0 || reader->callee) return true;
@@ -220,7 +220,7 @@ static byoc_value_t *test_for(const choice_t *choice, int64_t number, byoc_block
   return test ? test->results[0] : NULL;
 }
 
-// The last choice is not asked for, and lists may differ in length: that is refused in words about the operator.
+// The last choice has no condition, and lists may differ in length: the error then names the operator.
 static byoc_status_t require_length(const choice_t *choice, int64_t length, byoc_node_t *place, byoc_diag_t *diag) {
   const byoc_node_t *node = choice->node;
   byoc_arena_t *arena = &node->function->module->arena;
@@ -250,8 +250,8 @@ static byoc_node_t *make_copy(const choice_t *choice, int64_t chosen, byoc_block
   return byoc_infer_node(copy, diag) == BYOC_OK ? copy : NULL;
 }
 
-// The result for one of the choices from `first` on; the last one is not asked for, and fails for any other. NULL after
-// a failure.
+// The result for one of the choices from `first` on. The last one has no condition, and fails for any other length.
+// NULL after a failure.
 static byoc_value_t *make_branches(const choice_t *choice, size_t first, byoc_block_t *block, byoc_node_t *before,
                                    byoc_diag_t *diag) {
   if (first + 1 == choice->count) {
@@ -269,8 +269,8 @@ static byoc_value_t *make_branches(const choice_t *choice, size_t first, byoc_bl
   return ok ? made->results[0] : NULL;
 }
 
-// Each Squeeze behind another one doubles what follows them both. So deep in branches all open dimensions are taken to
-// stay, and the run checks it.
+// Each Squeeze behind another one doubles the nodes that follow both. So deep in branches all dynamic dimensions are
+// assumed to stay, and the run checks that.
 static void settle_deep(choice_t *choice) {
   enum { DEEP = 4 };
   int depth = 0;
@@ -281,7 +281,8 @@ static void settle_deep(choice_t *choice) {
   char where[256];
   byoc_node_describe(choice->node, where, sizeof where);
   byoc_log(BYOC_LOG_WARNING,
-           "%s: its open dimensions are taken to differ from 1, since too many ranks depend on others", where);
+           "%s: its dynamic dimensions are assumed to differ from 1, because too many ranks depend on each other",
+           where);
   choice->choices[0] = choice->choices[choice->count - 1];
   choice->count = 1;
 }
@@ -309,7 +310,7 @@ static byoc_status_t choose(byoc_node_t *node, byoc_diag_t *diag, size_t *change
   for (int64_t chosen = 0; chosen <= LONGEST && choice.count < MOST_CHOICES; ++chosen) {
     BYOC_RETURN_IF_ERROR(try_choice(&choice, chosen, diag));
   }
-  if (choice.count == 0) return BYOC_OK; // what contradicts itself is told where it is lowered
+  if (choice.count == 0) return BYOC_OK; // lowering reports the contradiction
   settle_condition(&choice);
   settle_deep(&choice);
   if (choice.count > 1) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // choose-ranks: a tensor of unknown rank that comes from outside, out of a loop or out of a sequence gets a branch for
-// each rank that its readers can do with; sink-into-branches then moves them there.
+// each rank that fits its readers; sink-into-branches then moves the readers into the branches.
 //
 //   y = relu(x)  →  q = if (rank(x) == 0) { x as rank 0 } else { if (rank(x) == 1) { ... } };  y = relu(q)
 #include "core/op/op.h"
@@ -21,8 +21,8 @@ static bool has_open_rank(const byoc_value_t *value) {
   return byoc_type_is_tensor(value->type) && value->type->rank == BYOC_RANK_UNKNOWN;
 }
 
-// Does the reader work only on what has a rank? Control flow and sequences pass values on as they are; what a branch
-// gives is read behind its If.
+// Does the reader need a rank? Control flow and sequences pass values on as they are; the result of a branch is read
+// behind its If.
 static bool needs_rank(const byoc_use_t *use) {
   if (use->node) {
     return use->node->block_count == 0 && !byoc_node_has_trait(use->node, BYOC_OP_HOST) &&
@@ -138,7 +138,7 @@ static byoc_status_t choose(chooser_t *c, byoc_value_t *root, size_t *changes) {
     }
   }
   BYOC_RETURN_IF_ERROR(find_ranks(c, root, block, before, ranks, &count));
-  if (count == 0) return BYOC_OK; // what contradicts itself is told where it is lowered
+  if (count == 0) return BYOC_OK; // lowering reports the contradiction
   byoc_value_t *chosen = make_choice(block, before, root, ranks, count);
   if (!chosen) return byoc_diag_out_of_memory(c->diag);
   chosen->type = root->type; // so that the readers' other operands can be tried

@@ -171,7 +171,7 @@ byoc_status_t byoc_pass_inline_composites(byoc_graph_module_t *module, byoc_diag
   return *changes > before ? byoc_erase_uncalled_functions(module, is_composite, NULL, diag) : BYOC_OK;
 }
 
-// ---- what is left ----
+// ---- other passes ----
 
 byoc_status_t byoc_pass_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   return byoc_name_unknown_dimensions(module, diag, changes);

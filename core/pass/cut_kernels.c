@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cut-kernels: a convolution loses the outer taps of its kernel that read nothing but padding, as dilated kernels on
-// small maps have them. A 3x3 kernel of dilation 12 on a map of 4x4 becomes 1x1.
+// cut-kernels: a convolution loses the outer taps of its kernel that read nothing but padding. Dilated kernels on small
+// images have such taps. A 3x3 kernel of dilation 12 on a map of 4x4 becomes 1x1.
 #include <string.h>
 
 #include "core/op/op.h"
@@ -14,7 +14,7 @@ typedef struct {
   int64_t pads[2 * BYOC_MAX_SPATIAL], dilations[BYOC_MAX_SPATIAL];
 } cut_t;
 
-// Does tap `tap` read nothing but padding, for all results along d?
+// Does tap `tap` read only padding, for all results along d?
 static bool is_idle(const byoc_window_t *w, int32_t d, int64_t extent, int64_t tap) {
   const int64_t first = tap * w->dilation[d] - w->pad_begin[d].constant;
   const int64_t last = first + (w->out[d].constant - 1) * w->stride[d];

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// differentiate: Gradient nodes find what they differentiate by its name in the model, so this runs before any pass
-// that may rename or drop values.
+// differentiate: Gradient nodes name values of the model, so this runs before any pass that may rename or drop values.
 #include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"

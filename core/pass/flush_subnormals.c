@@ -3,8 +3,8 @@
 //
 // Processors take up to a hundred times as long for a product by a subnormal number. Training leaves some: weights that
 // a regulariser let decay. A weight is flushed if the sum that it is a term of has a weight W of at least n * 2^-102,
-// for n weights in the tensor (n * 2^-969 for f64). All that flushing takes from such a sum is then below 2^-24 * W *
-// max|x|: half a unit in the last place of the product of W and the largest datum.
+// for n weights in the tensor (n * 2^-969 for f64). The error of such a sum is then below 2^-24 * W * max|x|: half a
+// unit in the last place of the product of W and the largest datum.
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static sums_t sums_of_matrix(const byoc_type_t *type, bool terms_are_last) {
   return (sums_t){extent(type, 0, rank - 2), extent(type, rank - 2, rank - 1), extent(type, rank - 1, rank)};
 }
 
-// Whether the operand is multiplied and summed up, and nothing else.
+// Is the operand only multiplied and summed up?
 static bool read_sums(const byoc_node_t *node, uint32_t operand, sums_t *out_sums) {
   const byoc_type_t *type = node->operands[operand]->type;
   if (byoc_node_is_onnx(node, "MatMul") && operand < 2) {
@@ -59,7 +59,7 @@ static bool read_sums(const byoc_node_t *node, uint32_t operand, sums_t *out_sum
   return true;
 }
 
-// Whether all that read the constant take it as weights of these sums.
+// Do all readers of the constant use it as weights of these sums?
 static bool is_only_weights(const byoc_constant_t *constant, const sums_t *sums) {
   const byoc_graph_module_t *module = constant->module;
   for (size_t f = 0; f < module->functions.count; ++f) {
@@ -74,7 +74,7 @@ static bool is_only_weights(const byoc_constant_t *constant, const sums_t *sums)
   return !constant->is_read;
 }
 
-// What the types of weights have in common: the least normal number, and how much larger W has to be than that.
+// Limits of a type of weights: the least normal number, and the factor by which W has to be larger.
 static bool read_type(byoc_dtype_t dtype, double *out_least, double *out_ratio) {
   *out_least = dtype == BYOC_DTYPE_F64 ? 0x1p-1022 : 0x1p-126;
   *out_ratio = dtype == BYOC_DTYPE_F64 ? 0x1p53 : 0x1p24;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fold-constants: what depends on constants and known shapes only is computed now, on the same road that the model will
-// take: the foldable nodes of a function become a small module, which is lowered and evaluated.
+// fold-constants: values that depend on constants and known shapes only are computed now, by the pipeline of every
+// model: the foldable nodes of a function become a small module, which is lowered and evaluated.
 #include <string.h>
 
 #include "core/hostir/evaluate/evaluate.h"
@@ -12,10 +12,10 @@
 #include "core/op/util.h"
 #include "core/pass/pass.h"
 
-// What is computed from weights is folded whatever its size, as long as it is not much larger than they are: weights of
-// four bits become f32 at most, which is eight times their size. What is made of next to nothing (filled, expanded,
-// counted up) is folded if it is no larger than exporters' masks, which have 2048 by 2048 positions in f32. Larger
-// results are computed at run time.
+// A result that is computed from weights is folded unless it is much larger than they are: weights of four bits become
+// f32 at most, which is eight times their size. A result of small operands (filled, expanded, counted up) is folded if
+// it is no larger than exporters' masks, which have 2048 by 2048 positions in f32. Larger results are computed at run
+// time.
 #define FOLD_GROWTH      8
 #define FOLD_SMALL_BYTES (INT64_C(16) << 20)
 // All folding in one module shares one budget: FOLD_GROWTH times the constants that it came with, so that each of them
@@ -29,7 +29,7 @@ typedef struct folder_t {
   size_t changes;
 } folder_t;
 
-// ---- what can be folded ----
+// ---- which nodes can be folded ----
 
 static bool is_known(const folder_t *f, const byoc_value_t *value) {
   if (value == NULL || byoc_value_is_constant(value)) return true;
@@ -75,12 +75,12 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
     const byoc_value_t *operand = node->operands[i];
     if (operand && (!byoc_type_is_static(operand->type) || operand->type->dtype == BYOC_DTYPE_STRING)) return false;
     if (operand && !byoc_value_serves(node->results[0], operand))
-      return false; // a node that brings it to another place stays
+      return false; // a node that moves it to another device stays
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const byoc_type_t *type = node->results[r]->type;
     if (!byoc_type_is_static(type) || type->dtype == BYOC_DTYPE_STRING) return false;
-    if (node->results[r]->device.target != NULL) return false; // the user said who computes it
+    if (node->results[r]->device.target != NULL) return false; // the user named its target
   }
   return pay(f, node);
 }
@@ -145,14 +145,14 @@ static byoc_status_t fold_shapes(folder_t *f, byoc_block_t *block) {
   return BYOC_OK;
 }
 
-// ---- everything else: evaluated ----
+// ---- other nodes: evaluated ----
 
 typedef struct batch_t {
   folder_t *folder;
   byoc_graph_module_t *module; // the small module
   byoc_function_t *main;
   byoc_map_t values;                  // pointer map: value of the function → its copy in `main`
-  BYOC_VECTOR(byoc_value_t *) wanted; // values of the function that are used by what is not folded
+  BYOC_VECTOR(byoc_value_t *) wanted; // values of the function that other nodes use
 } batch_t;
 
 // The copy of an operand: of a node copied before, or of a constant, whose data both modules share.
@@ -167,7 +167,7 @@ static byoc_status_t copy_operand(batch_t *b, byoc_value_t *operand, byoc_value_
   return byoc_diag_out_of_memory(b->folder->diag);
 }
 
-// Says whether anything that stays reads the value.
+// Does a node that is not folded read the value?
 static bool is_wanted(const folder_t *f, const byoc_value_t *value) {
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_node_t *user = value->uses.data[u].node;
@@ -243,7 +243,7 @@ static bool is_refusal(byoc_status_t status) {
   return status == BYOC_INVALID_DATA || status == BYOC_INVALID_ARGUMENT;
 }
 
-// Folds the foldable nodes of one block; nested blocks may use what was folded outside of them.
+// Folds the foldable nodes of one block; nested blocks may use constants that were folded outside of them.
 static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
   byoc_allocator_t allocator = f->function->module->allocator;
   batch_t batch = {.folder = f};

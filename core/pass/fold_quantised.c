@@ -2,14 +2,14 @@
 // fold-quantised: models that say QuantizeLinear and DequantizeLinear around operators on floats (QDQ, as exporters
 // write them) compute on the integers.
 //
-// What differs from the graph as written: sums of products are exact in i32, where floats round each step, and a bias
-// that is quantised by the product of the scales is added before scaling. So a result may be rounded to the
-// neighbouring integer if it lies within float error of the middle between two, but never further. Everything else here
-// is exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of each
+// Two things differ from the graph as written: sums of products are exact in i32, where floats round each step, and a
+// bias that is quantised by the product of the scales is added before scaling. So a result may be rounded to the
+// neighbouring integer if it lies within float error of the middle between two, but never further. All other rewrites
+// are exact. Elementwise operators between both (Add, Mul, ...) stay: target `c` makes one kernel over bytes of each
 // such group.
 //
 // Products stay in floats if no target multiplies bytes faster. The native target does if its -mcpu has an instruction
-// for it (byoc/isa.def); others say by their rules that they take such operators.
+// for it (byoc/isa.def); other targets have rules that name such operators.
 //
 // It runs before constants are folded, because folding would turn quantised weights into floats.
 #include <math.h>
@@ -26,7 +26,7 @@ static byoc_status_t replace(const byoc_writer_t *w, byoc_node_t *node, byoc_val
   return byoc_pass_replace(node, w->failed ? NULL : by, diag, changes);
 }
 
-// ---- what leaves numbers as they are ----
+// ---- operators that leave numbers as they are ----
 
 // One tensor's elements, into one result.
 static bool moves_data(const byoc_node_t *node) {
@@ -129,7 +129,7 @@ static int64_t farthest(const byoc_quantised_t *side) {
   return most;
 }
 
-// Says whether a constant of i32 added to the sum of products stays within i32: wrapping is not rounding.
+// Does the sum of products with this constant of i32 stay within i32? Wrapping is not rounding.
 static bool stays_within(const product_t *product, const byoc_value_t *bias) {
   if (!byoc_value_is_constant(bias)) return false;
   for (int64_t i = 0; i < byoc_type_element_count(bias->type); ++i) {

@@ -33,7 +33,7 @@ static bool inline_branch(folder_t *f, byoc_node_t *node) {
   int64_t taken = 0;
   if (!byoc_value_scalar_i64(condition, &taken)) return false;
   const byoc_block_t *branch = byoc_node_find_block(node, taken ? "then_branch" : "else_branch");
-  if (byoc_refusal_of(branch)) return false; // the run says why
+  if (byoc_refusal_of(branch)) return false; // the run reports the reason
   for (uint32_t i = 0; i < node->result_count; ++i) {
     const byoc_value_t *given = branch->results.data[i];
     bool is_made = given->kind == BYOC_VALUE_RESULT && given->node->block == branch && given->uses.count == 1;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// keep-packed-weights: a product by weights of few bits that a DequantizeLinear makes numbers of keeps them packed.
+// keep-packed-weights: a product by dequantised weights of few bits keeps them packed.
 //
 //   MatMul(x, DequantizeLinear(w, scale, zero point))        →  MatMulNBits(x, w, scale, zero point)
 //   Gemm(x, DequantizeLinear(w, scale, zero point), c)       →  MatMulNBits(x, w, scale, zero point) + c
 //
-// with a Transpose behind the DequantizeLinear or not, and a table is looked up in before numbers are made of it:
+// with or without a Transpose behind the DequantizeLinear. A table is looked up before it is dequantised:
 //
 //   Gather(DequantizeLinear(w, scale), i)                    →  DequantizeLinear(Gather(w, i), Gather(scale, i))
 //
@@ -23,8 +23,8 @@
 
 enum { LEAST_BLOCK = 16, WHOLE_BLOCK = 128, MOST_BLOCK = 1 << 20 };
 
-// Weights [depth, columns]. Element (k, n) is element k * k_step + n * n_step of `values`, and its scale and zero point
-// those of block k / block (where scales are by block or by k) and of column n.
+// Weights [depth, columns]. Element (k, n) is element k * k_step + n * n_step of `values`. Its scale and zero point are
+// those of column n and, if scales are by block or by k, of block k / block.
 typedef struct packed_t {
   const byoc_constant_t *values, *scales, *zeros; // zeros may be NULL: 0
   int64_t depth, columns, k_step, n_step;
@@ -81,7 +81,7 @@ static bool read_scales(packed_t *p, const byoc_node_t *dequantise, bool turned)
     p->scale_step = turned ? 1 : p->columns;
     p->scale_column = turned ? blocks : 1;
   }
-  // What a block is longer than the weights are deep would only be padding.
+  // A block that is longer than the depth of the weights would hold padding.
   while (p->block > LEAST_BLOCK && p->block / 2 >= p->depth) p->block /= 2;
   return p->bits <= 4 || p->scale_unit > 1;
 }
@@ -181,7 +181,7 @@ static bool takes(const byoc_node_t *node, bool *out_is_gemm, bool *out_turned) 
   return x->dtype == BYOC_DTYPE_F32 || x->dtype == BYOC_DTYPE_F16 || x->dtype == BYOC_DTYPE_BF16;
 }
 
-// Messages about indices call the look-up what it is called now, or leave them to the operator that it was written for.
+// Messages about indices use the name of the present look-up, or of the operator that it was written for.
 static bool stand_for(byoc_node_t *made, const byoc_node_t *gather) {
   const bool is_written = byoc_attributes_int(&gather->attributes, BYOC_ATTRIBUTE_WRITTEN, 0) != 0;
   made->name = gather->name;

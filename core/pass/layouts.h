@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operators can be computed on blocked tensors, and whether a build has a use for them.
+// Finds the operators that can be computed on blocked tensors, and whether a target uses such tensors.
 #ifndef BYOC_CORE_PASS_LAYOUTS_H_
 #define BYOC_CORE_PASS_LAYOUTS_H_
 
@@ -10,11 +10,11 @@
 // Says whether a rule of one of the targets names byoc::ToBlocked or byoc::FromBlocked.
 bool byoc_targets_take_layouts(const byoc_target_list_t *targets);
 
-// The pass propose-layouts for these targets. *out_changes, where it is not NULL: pairs that were put in.
+// The pass propose-layouts for these targets. *out_changes, unless it is NULL, gets the number of pairs.
 byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                    size_t *out_changes);
 
-// Rank 4, of known channels, height and width, none of them 0; the number of pictures may be open.
+// Rank 4, of known channels, height and width, none of them 0; the number of images may be dynamic.
 bool byoc_is_batch_of_maps(const byoc_type_t *type);
 // Elementwise, on tensors of rank 4: each operand has the shape of the result, or is a constant with one element or one
 // per channel. Batch normalisations by constants are such operators.

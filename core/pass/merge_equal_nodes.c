@@ -26,7 +26,8 @@ static bool is_mergeable(const byoc_node_t *node) {
          !byoc_node_is(node, "byoc", "CallC") && !byoc_is_requirement(node);
 }
 
-// Are both results of one type, as far as is known? Of some operators nothing but the results tells the types.
+// Are both results of one type, as far as is known? For some operators the types of results follow from the results
+// alone.
 static bool types_match(const byoc_type_t *a, const byoc_type_t *b) {
   if (!byoc_type_is_tensor(a) || !byoc_type_is_tensor(b) || a->rank < 0 || b->rank < 0) return true;
   if (a->dtype != b->dtype || a->rank != b->rank) return false;

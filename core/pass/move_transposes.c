@@ -70,7 +70,7 @@ static bool is_elementwise(const byoc_node_t *node) {
   return node->operand_count == 1 || byoc_node_is_onnx(node, "Clip");
 }
 
-// Says whether the operand is available without the transpose: its producer is one, or it is constant.
+// Is the operand available without the transpose: is its producer one, or is it a constant?
 static bool can_put_back(const byoc_node_t *node, uint32_t index, const permutation_t *permutation) {
   const byoc_value_t *value = node->operands[index];
   permutation_t other;
@@ -105,7 +105,7 @@ static byoc_value_t *put_back(byoc_node_t *node, byoc_value_t *value, const perm
   return byoc_value_open_producer(value)->operands[0];
 }
 
-// Says whether only a transpose reads the value, perhaps through elementwise operators.
+// Does only a transpose read the value, perhaps through elementwise operators?
 static bool leads_to_transpose(const byoc_value_t *value, const permutation_t *permutation, int length) {
   if (value->uses.count != 1 || value->uses.data[0].node == NULL || length > MAX_CHAIN) return false;
   const byoc_node_t *reader = value->uses.data[0].node;

@@ -43,7 +43,7 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
       size_t count = 0;
       bool wants_targets = strcmp(names[i], "recognise-attention") == 0;
-      if (wants_targets && (options == NULL || options->targets == NULL)) continue; // no target could take it
+      if (wants_targets && (options == NULL || options->targets == NULL)) continue; // no target could claim it
       BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, options, diag, &count));
       *changes += count;
     }
@@ -71,7 +71,7 @@ byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_targe
 }
 
 byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag) {
-  // What follows on the road relies on these; they are no improvements.
+  // Later steps of the pipeline rely on these passes; they are no improvements.
   static const char *const needed[] = {
       "infer-types",    "inline-functions",  "differentiate",           "canonicalise",
       "simplify",       "inline-composites", "name-unknown-dimensions", "settle-layouts",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pipeline-collectives: products that wait for all ranks' data, or whose results all ranks wait for, become products of
-// one block after the other, between which the blocks travel. Ranks compute on what they have while the next block is
-// on its way (the host pass overlap-collectives lets them).
+// pipeline-collectives: a product that waits for the data of all ranks, or whose result all ranks wait for, becomes
+// products of one block after the other. Ranks compute on one block while the next one is on its way (the host pass
+// overlap-collectives makes that possible).
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
@@ -78,7 +78,7 @@ static bool is_gathered_for_products(const byoc_node_t *node, byoc_value_t **out
   return whole->uses.count > 0;
 }
 
-// AllGather(x) · w → x · w, and what the next rank had before, times w, ... one behind the other
+// AllGather(x) · w → x · w, then the next rank's block times w, and so on
 static byoc_status_t pipeline_gather(byoc_node_t *node, byoc_value_t *whole, byoc_diag_t *diag) {
   const group_t g = group_of(node);
   const size_t readers = whole->uses.count;
@@ -171,8 +171,8 @@ static byoc_value_t *write_rows(byoc_writer_t *w, const byoc_node_t *product, in
   return part != NULL ? byoc_write_reshape(w, part, dims, block->rank) : NULL;
 }
 
-// ReduceScatter(x · w) → the rows of each other rank times w, sent there; the own ones, and what came, summed up in the
-// order of the ranks
+// ReduceScatter(x · w) → the rows of each other rank times w, sent there; the own rows and the received ones, summed up
+// in the order of the ranks
 static byoc_status_t pipeline_scatter(byoc_node_t *node, const byoc_node_t *product, byoc_diag_t *diag) {
   const group_t g = group_of(node);
   const byoc_type_t *block = node->results[0]->type;

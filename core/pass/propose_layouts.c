@@ -7,10 +7,9 @@
 //                                        %4 = byoc::FromBlocked(%3)
 //                                        %5 = Conv(%4, @v)
 //
-// A backend that takes such nodes into its regions computes in blocks and hands blocks on; if no backend does,
-// settle-layouts removes the pair again. Nothing is put between a convolution and its epilogue, the elementwise
-// operators behind it that are its only readers: if such an operator joins two values, the later one has it as its
-// epilogue.
+// A backend that claims such nodes computes in blocks and passes blocks on; if no backend does, settle-layouts removes
+// the pair again. Nothing is put between a convolution and its epilogue, the elementwise operators behind it that are
+// its only readers: if such an operator joins two values, the later one has it as its epilogue.
 #include "core/ir/numbering.h"
 #include "core/ir/virtual_device.h"
 #include "core/op/op.h"
@@ -43,8 +42,8 @@ static bool is_convolution(const byoc_node_t *node) {
          byoc_dim_is_constant(weights->dims[1]) && weights->dims[1].constant == 1;
 }
 
-// For each node of a function: its position in its block, and whether it pays to have its result in blocks. Layout
-// changes get the position of the value that they change.
+// For each node of a function: its position in its block, and whether blocks pay for its result. Layout changes get the
+// position of the value that they change.
 typedef struct proposal_t {
   byoc_numbering_t marks;
   byoc_diag_t *diag;
@@ -77,7 +76,7 @@ static bool all_can(const proposal_t *p, const byoc_node_t *node) {
   return node->operand_count > 0;
 }
 
-// If values have places of their own, layouts are not changed.
+// If values name devices, layouts are not changed.
 static bool is_placed(const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (node->operands[i] != NULL && !byoc_virtual_device_is_free(&node->operands[i]->device)) return true;

@@ -5,7 +5,7 @@
 
 #include "core/op/write.h"
 
-// What a DequantizeLinear takes or a QuantizeLinear makes: real = (bytes - zero) * scale, scale in f32.
+// The operands of a DequantizeLinear, or the result of a QuantizeLinear: real = (bytes - zero) * scale, scale in f32.
 typedef struct byoc_quantised_t {
   byoc_value_t *bytes;        // i8 or u8
   byoc_value_t *scale, *zero; // zero may be NULL: 0

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // recognise-activations: the formulas that exporters write for the Gaussian error linear unit, and for units that gate
-// their input, become one operator, which backends take as an epilogue and which reads its input once.
+// their input, become one operator, which backends claim as an epilogue and which reads its input once.
 //
 //   x * (1/2 + 1/2 erf(x / √2))                              →  Gelu(x)
 //   x * (1/2 + 1/2 tanh(√(2/π) (x + 0.044715 x³)))           →  Gelu(x, approximate = tanh)
@@ -114,7 +114,7 @@ static bool is_mish(const gate_t *gate) {
   return log_node != NULL && is_one_plus_exp(gate, log_node->operands[0], &k) && k == 1;
 }
 
-// ---- what lies between two bounds ----
+// ---- values between two bounds ----
 
 typedef struct bounded_t {
   byoc_value_t *value; // min(max(value, low), high)
@@ -180,7 +180,7 @@ static bool is_hard_swish(const gate_t *gate) {
          near(gate, factor * bounded.low + summand, 0) && near(gate, factor * bounded.high + summand, 1);
 }
 
-// The unit that x times the gate makes.
+// The unit of x times the gate.
 static unit_t name_unit(const gate_t *gate) {
   unit_t unit = {0};
   double k = 1;
@@ -201,7 +201,7 @@ static unit_t name_unit(const gate_t *gate) {
   return unit;
 }
 
-// The unit that x times `value` times `factor`, and x times `summand` added, make.
+// The unit of x times `value` times `factor`, plus x times `summand`.
 static unit_t read_unit(const byoc_value_t *x, byoc_value_t *value, double factor, double summand,
                         const byoc_block_t *block) {
   const byoc_type_t *type = x->type;
@@ -221,8 +221,8 @@ typedef struct multiple_t {
   double factor;
 } multiple_t;
 
-// x may be a multiple of something itself: takes one number from x to the factor. Exporters write x / 2 once for both
-// terms, so other readers do not matter.
+// If x is a product with a number, moves that number from x to the factor. Exporters write x / 2 once for both terms,
+// so x may have other readers.
 static bool reduce(multiple_t *multiple) {
   const byoc_node_t *node = byoc_value_open_producer(multiple->x);
   double number = 0;
@@ -236,14 +236,14 @@ static bool reduce(multiple_t *multiple) {
   return true;
 }
 
-// The number that x is multiplied by to make `value`; 0: it is no multiple of x.
+// The factor between x and `value`; 0: the value is no multiple of x.
 static double multiple_of(const byoc_value_t *x, byoc_value_t *value) {
   multiple_t multiple = {.x = value, .factor = 1};
   while (multiple.x != x && reduce(&multiple)) continue;
   return multiple.x == x ? multiple.factor : 0;
 }
 
-// The unit that `scalar` times the sum of two values makes, the first being a multiple of x.
+// The unit of `scalar` times the sum of two values, the first of which is a multiple of x.
 static unit_t read_terms(byoc_value_t *first, byoc_value_t *second, double scalar, const byoc_block_t *block,
                          byoc_value_t **out_x) {
   unit_t unit = {0};
@@ -261,7 +261,7 @@ static unit_t read_terms(byoc_value_t *first, byoc_value_t *second, double scala
   return unit;
 }
 
-// The unit that `scalar` times a sum makes, and its input.
+// The unit of `scalar` times a sum, and its input.
 static unit_t read_sum(const byoc_node_t *root, const byoc_value_t *sum, double scalar, byoc_value_t **out_x) {
   unit_t unit = {0};
   const byoc_node_t *node = sum == root->results[0] ? root : byoc_term_inner(sum, root->block, "Add");

@@ -15,8 +15,8 @@
 //   %k = Concat(%past_k, %new_k)   along the length; %v alike; both results of the block
 //   →  %4, %k, %v = Attention(%q, %new_k, %new_v, %mask, %past_k, %past_v) {scale}
 //
-// A row whose scores are all -inf gives zeros then, as ONNX says of Attention, and not the NaN of a softmax that is
-// written out: nobody can use NaN there, and torch's own operator gives zeros, too.
+// A row whose scores are all -inf then gives zeros, as ONNX defines for Attention, instead of the NaN of a softmax that
+// is written out. NaN is of no use there, and torch's own operator gives zeros, too.
 //
 // One head of keys and values may serve all heads of queries. Batches and lengths may be those of a run, where types
 // say that they are the same; heads and their sizes are numbers.
@@ -190,7 +190,7 @@ static byoc_node_t *find_cache(const byoc_value_t *value, const byoc_node_t **ou
   return *out_reader != NULL && value->uses.count > 1 ? concat : NULL;
 }
 
-// Both Concats; false if keys and values are not such a cache, or if no target takes one.
+// Both Concats; false if keys and values are not such a cache, or if no target claims one.
 static bool find_caches(const attention_t *a, const byoc_target_list_t *targets, byoc_node_t *concats[2]) {
   const byoc_node_t *readers[2];
   if (targets != NULL && !byoc_target_list_has_rule(targets, "Attention", MAX_OPERANDS)) return false;
@@ -218,7 +218,7 @@ static byoc_value_t *join_heads(byoc_writer_t *w, byoc_value_t *x) {
   return byoc_write_reshape(w, x, dims, 3);
 }
 
-// What is added to the scores.
+// The mask that is added to the scores.
 static byoc_value_t *write_mask(byoc_writer_t *w, const attention_t *a) {
   static const float nothing = 0;
   byoc_value_t *mask = a->mask_count > 0 ? a->masks[0] : NULL;

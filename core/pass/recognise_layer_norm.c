@@ -25,7 +25,7 @@ static bool only_readers(const byoc_value_t *value, const byoc_node_t *a, const 
   return true;
 }
 
-// How many last axes a ReduceMean averages over, kept as ones; 0 if it is something else.
+// The number of last axes that a ReduceMean averages over and keeps as ones; 0 for another node.
 static int32_t mean_axes(const byoc_node_t *mean) {
   const byoc_type_t *type = mean->operands[0]->type;
   byoc_ints_t axes;

@@ -18,7 +18,7 @@ static int64_t dim_of(const byoc_value_t *x, int32_t d) {
   return x->type->dims[d].constant;
 }
 
-// The block of one member of a group: N blocks of these dimensions, where dimension `dim` holds `parts` runs.
+// The blocks of a group's `members`: each has the dimensions `dims`, and its dimension `dim` consists of `parts` runs.
 typedef struct blocks_t {
   int64_t dims[BYOC_MAX_RANK];
   int32_t rank, dim, parts;
@@ -61,7 +61,7 @@ static byoc_value_t *join(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) 
   return write_rows(w, x, b, at);
 }
 
-// The other way round.
+// Splits the whole tensor into the blocks of all members, one behind the other.
 static byoc_value_t *part(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) {
   if (b->dim == 0 && b->parts == 1) return x;
   if (is_in_order(b)) return write_rows(w, x, b, 0);
@@ -77,7 +77,7 @@ static byoc_value_t *part(byoc_writer_t *w, byoc_value_t *x, const blocks_t *b) 
   return write_rows(w, x, b, 0);
 }
 
-// What is whole along an axis of the mesh, of which this rank keeps its block.
+// Keeps this rank's block of a value that is whole along an axis of the mesh.
 static byoc_value_t *cut(resharder_t *r, byoc_value_t *x, int32_t k, const byoc_spread_axis_t *to) {
   byoc_writer_t *w = &r->w;
   const int64_t size = r->mesh->sizes[k], at = r->mesh->coordinates[k];
@@ -275,7 +275,7 @@ static byoc_value_t *reshard(resharder_t *r, byoc_value_t *x, const byoc_spread_
   return x;
 }
 
-// Only sums, and what moves as it is, need no shape.
+// Only sums, and values that move as they are, need no shape.
 static bool needs_shape(const byoc_spread_t *from, const byoc_spread_t *to) {
   for (int32_t k = 0; k < BYOC_MESH_MOST_AXES; ++k) {
     const byoc_spread_axis_t *a = &from->axes[k], *b = &to->axes[k];

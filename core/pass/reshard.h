@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resharding: from one spread of a value over the mesh to another one, by collectives and by cutting.
+// Resharding: from one sharding of a value over the mesh to another one, by collectives and by cutting.
 //
 //   partial → whole     AllReduce          cut → whole    AllGather        at a → whole   Broadcast
 //   partial → cut       ReduceScatter      cut → cut      AllToAll         at a → cut     ScatterBlocks
 //   partial → at a      Reduce             cut → at a     GatherBlocks           at a → at b    Send, Receive
 //   cut along one axis of the mesh → cut the same way along another one    Permute
 //
-// What is whole is cut without a collective; of constants, only the block of this rank stays. Internal to core/pass.
+// A whole value is sharded without a collective; of constants, only the block of this rank stays. Internal to
+// core/pass.
 #ifndef BYOC_CORE_PASS_RESHARD_H_
 #define BYOC_CORE_PASS_RESHARD_H_
 

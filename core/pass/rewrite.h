@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes that rewrite nodes share. Internal to core/pass.
+// Walks and replacements for passes that rewrite nodes. Internal to core/pass.
 #ifndef BYOC_CORE_PASS_REWRITE_H_
 #define BYOC_CORE_PASS_REWRITE_H_
 
 #include "core/base/diag.h"
 #include "core/ir/graph.h"
 
-// What a pass does with a node; `self` is what the walk was called with.
+// The function that a pass calls for each node; `self` comes from the caller of the walk.
 typedef byoc_status_t (*byoc_pass_visitor_t)(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes);
 // Shows each node of the block to `visit`, from the first to the last; the nodes of nested blocks come before the node
 // that has them. `visit` may erase the node that it is shown, and nodes in front of it.
@@ -27,7 +27,7 @@ byoc_status_t byoc_pass_replace(byoc_node_t *node, byoc_value_t *by, byoc_diag_t
 // memory.
 byoc_value_t *byoc_pass_constant_like(const byoc_node_t *node, const byoc_value_t *like, int32_t rank,
                                       const int64_t *sizes, void **out_data);
-// True if nobody reads the node's results and it has no other effect.
+// True if no node reads the node's results and it has no other effect.
 bool byoc_pass_is_unused(const byoc_node_t *node);
 
 // For a node with the trait LIMITS that was written as the nodes from `first` on, which stand in front of it: its own

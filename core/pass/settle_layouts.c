@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// settle-layouts: handles the layout changes that placement left. Pairs that meet are removed; what stands behind a
-// FromBlocked is computed in blocks, so that the change moves towards the results and meets the next one.
+// settle-layouts: handles the layout changes that partitioning left. Pairs that meet are removed. Operators behind a
+// FromBlocked are computed in blocks, so that the change moves towards the results and meets the next one.
 #include "core/ir/virtual_device.h"
 #include "core/op/op.h"
 #include "core/op/util.h"
@@ -123,7 +123,7 @@ static byoc_node_t *create_normalised(byoc_node_t *node, const byoc_batch_norm_t
   return byoc_op_create(node->block, node, "", "Add", sum, 2, 1, NULL);
 }
 
-// The operator on blocked operands; its result's type is not known yet. *out_fits: there is such a thing.
+// The operator on blocked operands; its result's type is not known yet. *out_fits: there is such an operator.
 static byoc_node_t *create_blocked(byoc_node_t *node, bool *out_fits) {
   byoc_value_t *operands[64];
   bool is_channelwise = byoc_is_channelwise(node);
@@ -199,8 +199,8 @@ static byoc_status_t cancel(settling_t *s, byoc_node_t *node) {
 
 typedef byoc_status_t (*rewrite_t)(settling_t *s, byoc_node_t *node);
 
-// Goes through the block in order, then backwards to remove what nobody reads any more: layout changes, and nodes that
-// were rewritten or made, all of which are in `touched`.
+// Goes through the block in order, then backwards to remove unused nodes: layout changes, and nodes that were rewritten
+// or made, all of which are in `touched`.
 static byoc_status_t rewrite_block(settling_t *s, byoc_block_t *block, const rewrite_t *rewrites) {
   BYOC_FOR_EACH_NODE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) {

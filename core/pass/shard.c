@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// shard: spreads the main function over a mesh of ranks, and leaves what one rank of it does.
+// shard: splits the main function over a mesh of ranks, and leaves the part of one rank.
 //
-// Nodes are visited in order. Each gets its operands spread as its rule wants them (core/pass/shard_rules.h): what is
-// spread otherwise is resharded in front of it, once for all readers. Then its types are inferred anew from the shapes
-// of this rank. A value that says how it is spread is resharded behind the node that makes it; a parameter or constant
-// that does is cut from the beginning. Results of the function are whole unless they say something else.
+// Nodes are visited in order. Each gets its operands sharded as its rule wants them (core/pass/shard_rules.h): operands
+// that are sharded otherwise are resharded in front of it, once for all readers. Then its types are inferred anew from
+// the shapes of this rank. A value that names its sharding is resharded behind the node that makes it; a parameter or
+// constant that does is sharded from the beginning. Results of the function are whole unless they name another
+// sharding.
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -16,11 +17,11 @@
 #include "core/pass/reshard.h"
 #include "core/pass/shard_rules.h"
 
-// What is known of a value of the function as it was.
+// A value of the function as it was, and its sharding.
 typedef struct entry_t {
   const byoc_type_t *type; // of the whole value
   byoc_spread_t spread;    // how `now` is spread
-  byoc_value_t *now;       // what this rank has: the value itself, or what was made of it
+  byoc_value_t *now;       // this rank's value: the same one, or one that was made of it
   bool has_said;           // it says how it is spread: `said`
   byoc_spread_t said;
 } entry_t;
@@ -51,7 +52,7 @@ static entry_t *entry_of(const sharder_t *s, const byoc_value_t *value) {
   return byoc_pointer_map_get(&s->entries, value);
 }
 
-// Notes a value, and takes away what it says.
+// Notes a value, and removes the sharding that it names.
 static byoc_status_t add_entry(sharder_t *s, byoc_value_t *value) {
   entry_t *entry = BYOC_ARENA_NEW(&s->arena, entry_t);
   if (entry == NULL || !byoc_pointer_map_put(&s->entries, value, entry)) return byoc_diag_out_of_memory(s->diag);
@@ -127,7 +128,7 @@ static byoc_status_t value_as(sharder_t *s, byoc_value_t *value, const byoc_spre
                                                                                 : byoc_diag_out_of_memory(s->diag);
 }
 
-// From now on the value is what it says.
+// From now on the value has the sharding that it names.
 static byoc_status_t settle_value(sharder_t *s, byoc_value_t *value, byoc_node_t *before) {
   entry_t *entry = entry_of(s, value);
   if (!entry->has_said) return BYOC_OK;
@@ -140,7 +141,7 @@ static byoc_status_t settle_value(sharder_t *s, byoc_value_t *value, byoc_node_t
 
 // ---- nodes ----
 
-// What a node wants of its operands and makes, along all axes.
+// The shardings of a node's operands and results, along all axes.
 typedef struct plan_t {
   const byoc_type_t **types; // by operand
   byoc_spread_t *wanted;     // by operand
@@ -249,7 +250,7 @@ static byoc_status_t adjust_sizes(sharder_t *s, byoc_node_t *node, const plan_t 
 
 // ---- nested blocks ----
 
-// What a nested block takes from outside is whole.
+// Values that a nested block takes from outside are whole.
 static byoc_status_t make_captures_whole(sharder_t *s, byoc_block_t *block, byoc_node_t *before) {
   const byoc_spread_t whole = {0};
   BYOC_FOR_EACH_NODE(node, block) {
@@ -366,8 +367,8 @@ static byoc_status_t find_axis(sharder_t *s, const char *name) {
                          "weights are to be cut along '%s', which is no axis of the mesh", name);
 }
 
-// What the ranks of one build have in common: the model before it is cut, how it is cut, and who cuts it. If memory
-// runs out on the way, the hash is another one, and the build fails soon after.
+// A hash that is the same for all ranks of one build: of the model before it is sharded, of the sharding, and of the
+// version of byoc. If memory runs out on the way, the hash is another one, and the build fails soon after.
 static int64_t hash_build(const sharder_t *s, const char *mesh) {
   const byoc_attributes_t *attributes = &s->module->attributes;
   uint64_t hash = byoc_function_structural_hash(s->main, BYOC_STRUCTURAL_DEFAULT);

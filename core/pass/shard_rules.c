@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators work on spread values: one rule for each family of them, each along one axis of the mesh.
+// Applies the rules of operators to sharded values: one rule for each family, along one axis of the mesh.
 #include "core/pass/shard_rules.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "core/op/op.h"
 #include "core/op/util.h"
 
-// ---- what rules ask ----
+// ---- questions of rules ----
 
 static byoc_spread_axis_t split(int32_t dim, int32_t parts) {
   return (byoc_spread_axis_t){.kind = BYOC_SPREAD_SPLIT, .dim = dim, .parts = parts};
@@ -35,8 +35,8 @@ static bool divides(const byoc_shard_rule_t *r, byoc_dim_t dim, int64_t parts) {
 
 // ---- elementwise ----
 
-// Is one of the operands an activation that all ranks have? Where the weights are cut, such are the sums behind each
-// layer: what is added to them is joined once, rather than each sum cut and joined again behind it.
+// Is one of the operands an activation that all ranks have? With sharded weights, the sums behind each layer are such:
+// the other summand is joined once, instead of cutting each sum and joining it again behind.
 static bool meets_whole(const byoc_shard_rule_t *r, int32_t at, int32_t rank) {
   for (uint32_t i = 0; i < r->node->operand_count; ++i) {
     if (r->node->operands[i] == NULL || byoc_value_is_constant(r->node->operands[i]) || is_split(r, i)) continue;
@@ -46,7 +46,7 @@ static bool meets_whole(const byoc_shard_rule_t *r, int32_t at, int32_t rank) {
   return false;
 }
 
-// The first operand that is cut says where; the others are cut there, too, unless they are broadcast along it.
+// The first sharded operand determines the dimension; the others are sharded along it, too, unless they are broadcast.
 static void elementwise(const byoc_shard_rule_t *r) {
   const byoc_type_t *result = result_type(r, 0);
   uint32_t leader = 0;
@@ -172,7 +172,7 @@ static void product(const byoc_shard_rule_t *r) {
   } else if (a_splits && a->dim == p.rows) {
     (void)split_rows(r, &p, a->parts);
   } else if (r->seeks_weights && byoc_value_is_constant(r->node->operands[1]) && p.rank_b == 2) {
-    // Megatron's split: columns where whole activations come in, rows where what comes in is cut.
+    // Megatron's split: columns for whole activations, rows for sharded ones.
     const int32_t parts = parts_of_columns(r->node->results[0]);
     if (!split_columns(r, &p, parts) && !split_columns(r, &p, 1)) (void)split_inner(r, &p, 1);
   }
@@ -214,8 +214,8 @@ static bool find_group(const byoc_type_t *from, const byoc_type_t *to, int32_t d
   return false;
 }
 
-// The bytes of a group consist of runs, each of which is cut into a block for each rank. In front of the runs'
-// dimension lie as many of them as the outer dimensions of the group say.
+// A view: the sharded dimension consists of runs, and each run is cut into one block for each rank. Outer dimensions of
+// the group multiply the runs. The result is sharded along the dimension that has the same runs.
 static void view(const byoc_shard_rule_t *r) {
   const byoc_type_t *from = r->types[0], *to = result_type(r, 0);
   int32_t i = 0, j = 0, end = 0;
@@ -234,7 +234,7 @@ static void view(const byoc_shard_rule_t *r) {
     outer *= extent;
   }
   if (j == end || runs % outer != 0 || runs / outer > INT32_MAX || !divides(r, to->dims[j], runs / outer)) return;
-  // A Squeeze could take what is left for a dimension to remove.
+  // A Squeeze could remove a dimension that sharding made 1.
   if (byoc_node_is_onnx(r->node, "Squeeze") && from->dims[r->given[0].dim].constant == r->size) return;
   r->wanted[0] = r->given[0];
   r->made[0] = split(j, (int32_t)(runs / outer));
@@ -278,7 +278,7 @@ static void reduce(const byoc_shard_rule_t *r) {
 
 // ---- data movement ----
 
-// A Split along the cut dimension gives cut results, if its results are what the dimension consists of.
+// A Split along the sharded dimension gives sharded results, if its results are the parts of the dimension.
 static void split_node(const byoc_shard_rule_t *r) {
   if (!is_split(r, 0) || !is_ranked(r, 0)) return;
   const int32_t axis = byoc_node_axis(r->node, "axis", r->types[0]->rank), results = (int32_t)r->node->result_count;
@@ -374,7 +374,7 @@ static const struct {
     {"Conv", batch},
 };
 
-// Where one operand is on one rank only, all are, and so is the result.
+// If one operand is on one rank only, all are, and so is the result.
 static bool stays_at(const byoc_shard_rule_t *r) {
   const byoc_spread_axis_t *at = NULL;
   for (uint32_t i = 0; i < r->node->operand_count && at == NULL; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How operators work on values that are spread over the mesh. Internal to core/pass.
+// How operators work on values that are sharded over the mesh. Internal to core/pass.
 #ifndef BYOC_CORE_PASS_SHARD_RULES_H_
 #define BYOC_CORE_PASS_SHARD_RULES_H_
 
@@ -16,7 +16,8 @@ typedef struct byoc_shard_rule_t {
   byoc_spread_axis_t *made;        // by result: the same
 } byoc_shard_rule_t;
 
-// Says how the node runs on spread operands: sets `wanted` and `made`, or leaves both, and it runs on whole ones.
+// Chooses how the node runs on sharded operands: sets `wanted` and `made`, or leaves both, and the node runs on whole
+// ones.
 void byoc_shard_apply_rule(const byoc_shard_rule_t *rule);
 
 #endif // BYOC_CORE_PASS_SHARD_RULES_H_

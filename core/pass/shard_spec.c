@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a user says about how a model is spread over ranks, and notes it in the module.
+// Reads the sharding of a model over ranks that a user asks for, and notes it in the module.
 #include "core/pass/shard_spec.h"
 
 #include <ctype.h>
@@ -68,7 +68,8 @@ static void mark_all(byoc_function_t *main, marking_t *marking) {
 // PATTERN SPREAD
 static byoc_status_t spread(specification_t *s, char *text) {
   char *rest = text + strcspn(text, " \t");
-  if (*rest == '\0') return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "spread takes a name and how: x tp: 1");
+  if (*rest == '\0')
+    return byoc_diag_error(s->diag, BYOC_INVALID_ARGUMENT, "spread takes a name and a sharding: x tp: 1");
   *rest++ = '\0';
   rest += strspn(rest, " \t");
   byoc_spread_t ignored;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user says about how a model is spread over ranks (byoc build --shard).
+// The sharding of a model over ranks that a user asks for (byoc build --shard).
 //
 //   # comments and empty lines
 //   mesh dp=2, tp=2           the axes of the mesh of ranks
@@ -14,8 +14,8 @@
 #include "core/ir/graph.h"
 
 // Notes the specification in the module, for the pass `shard`. `text` is "megatron" or the text of a file, which `name`
-// names in messages. BYOC_INVALID_ARGUMENT with file and line for what cannot be read, for a name that no value has,
-// and for a mesh that is not one of `rank_count` ranks.
+// names in messages. BYOC_INVALID_ARGUMENT with file and line for a line that cannot be read, a name that no value has,
+// and a mesh that is not one of `rank_count` ranks.
 byoc_status_t byoc_shard_specify(byoc_graph_module_t *module, const char *text, const char *name, int32_t rank,
                                  int32_t rank_count, byoc_diag_t *diag);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// sink-into-branches: where the branches of an If give tensors of different ranks, what depends on the rank is moved
+// sink-into-branches: if the branches of an If give tensors of different ranks, nodes that depend on the rank are moved
 // into both branches, each of which knows it.
 //
 //   q = if (c) { squeeze(x) } else { x };  y = relu(q)  →  y = if (c) { relu(squeeze(x)) } else { relu(x) }
 //
-// A node is moved if an operand of it has no known rank, and so are the nodes behind the If that it needs; what comes
-// out with one rank in both branches is a result of the If, and what follows stays where it is.
+// A node is moved if an operand of it has no known rank, and so are the nodes behind the If that it needs. A value with
+// one rank in both branches becomes a result of the If, and its readers stay behind the If.
 #include <string.h>
 
 #include "core/op/op.h"
@@ -13,7 +13,7 @@
 #include "core/op/util.h"
 #include "core/pass/pass.h"
 
-// Each If that is treated takes a look at the whole function.
+// At most this many Ifs are treated: each one takes a walk over the whole function.
 enum { BRANCHES = 2, MAX_COPIES = 100 * 1000, MAX_IFS = 500 };
 static const char *const branch_names[BRANCHES] = {"then_branch", "else_branch"};
 
@@ -28,7 +28,7 @@ typedef struct {
   byoc_map_t behind;                      // pointer map: nodes that depend on the If → themselves
   byoc_map_t moved;                       // pointer map: those of them that were copied → themselves
   BYOC_VECTOR(byoc_node_t *) order;       // the same in order
-  BYOC_VECTOR(byoc_node_t *) wanted;      // what a node needs and is not copied yet
+  BYOC_VECTOR(byoc_node_t *) wanted;      // operands of a node that are not copied yet
   BYOC_VECTOR(byoc_value_t *) handed_out; // the values that the results of `made` replace
   size_t *copy_count;
 } sinker_t;
@@ -74,11 +74,11 @@ static byoc_node_t *find_if(const byoc_block_t *block) {
   return NULL;
 }
 
-// ---- what depends on the If ----
+// ---- nodes that depend on the If ----
 
 typedef bool (*visit_value_t)(sinker_t *s, byoc_value_t *value);
 
-// Visits the operands of a node, and what its blocks read; stops and returns false when `visit` does.
+// Visits the operands of a node, and values that its blocks read; stops and returns false when `visit` does.
 static bool visit_reads(sinker_t *s, const byoc_node_t *node, visit_value_t visit) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (node->operands[i] && !visit(s, node->operands[i])) return false;
@@ -99,7 +99,7 @@ static bool is_not_behind(sinker_t *s, byoc_value_t *value) {
   return !producer || (producer != s->node && !byoc_pointer_map_find(&s->behind, producer));
 }
 
-// Does the value have one rank, the same in both branches as far as they can run? So has what does not come from them.
+// Does the value have one rank, the same in both branches as far as they can run? A value from outside of them has one.
 static bool is_ranked_in_branches(sinker_t *s, byoc_value_t *value) {
   const byoc_node_t *producer = byoc_value_producer(value);
   if (!producer || (producer != s->node && !byoc_pointer_map_find(&s->moved, producer))) return true;
@@ -134,8 +134,8 @@ static void forget_types(byoc_node_t *node) {
   }
 }
 
-// Types the copy of a node from what its branch knows. What was known of the original is kept where the branch leaves
-// even the rank open.
+// Types the copy of a node by the types of its branch. The original's type is kept if the branch leaves even the rank
+// open.
 static byoc_status_t infer_copy(byoc_node_t *copy, const byoc_node_t *node, byoc_diag_t *diag) {
   forget_types(copy);
   BYOC_RETURN_IF_ERROR(byoc_infer_nested(copy, diag));
@@ -159,7 +159,7 @@ static uint32_t depth_of(const byoc_node_t *node) {
   return deepest;
 }
 
-// What stays open nests one level deeper for each If that follows another.
+// Unknown ranks nest one level deeper for each If that follows another.
 static byoc_status_t need_room(const sinker_t *s, const byoc_block_t *block, const byoc_node_t *node) {
   const uint32_t depth = byoc_block_depth(block) + depth_of(node);
   if (depth <= BYOC_MAX_BLOCK_DEPTH && *s->copy_count < MAX_COPIES) return BYOC_OK;
@@ -187,7 +187,7 @@ static byoc_status_t copy_node(sinker_t *s, byoc_node_t *node) {
   return ok ? BYOC_OK : byoc_diag_out_of_memory(s->diag);
 }
 
-// Moves a node, and first what it needs. The work list takes the place of recursion: models are deep.
+// Moves a node, and first the nodes that it needs. A work list replaces recursion: models are deep.
 static byoc_status_t move_node(sinker_t *s, byoc_node_t *node) {
   s->wanted.count = 0;
   if (!byoc_vector_push(&s->wanted, s->allocator, node)) return byoc_diag_out_of_memory(s->diag);
@@ -206,7 +206,7 @@ static byoc_status_t move_node(sinker_t *s, byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// Copies the If without results, and notes what its results are in the branches.
+// Copies the If without results, and notes the values of its results in the branches.
 static byoc_status_t copy_if(sinker_t *s) {
   byoc_node_t *node = s->node;
   s->made = byoc_node_create(node->block, node, "", "If", node->since_version, node->operands, node->operand_count, 0);
@@ -231,7 +231,7 @@ static byoc_status_t copy_if(sinker_t *s) {
 
 // ---- results ----
 
-// Is the value read by anything that was not moved?
+// Does a node that was not moved read the value?
 static bool is_read_outside(const sinker_t *s, const byoc_value_t *value) {
   for (size_t u = 0; u < value->uses.count; ++u) {
     const byoc_use_t *use = &value->uses.data[u];
@@ -331,7 +331,7 @@ byoc_status_t byoc_pass_sink_into_branches(byoc_graph_module_t *module, byoc_dia
       }
       if (status != BYOC_OK) return status == fault.status ? byoc_diag_adopt(diag, &fault) : status;
       BYOC_RETURN_IF_ERROR(byoc_infer_function(function, diag));
-      // What follows has dimensions that are now made inside the branches; those of the results take their place.
+      // Nodes behind the If have dimensions that are now made inside the branches; those of the results replace them.
       BYOC_RETURN_IF_ERROR(byoc_infer_afresh(function, diag));
       *changes += 1;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// split-recurrent: recurrent networks become one product of all inputs and the steps, unless a target takes them whole.
+// split-recurrent: recurrent networks become one product of all inputs and the steps, unless a target claims them
+// whole.
 #include "core/ir/attribute_names.h"
 #include "core/op/op.h"
 #include "core/pass/pass.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// split-transposed: a transposed convolution becomes a convolution that computes the phases of its result, as many as
-// the product of the strides, as channels, and the rearrangement of these: backends that multiply matrices take the
-// former. Without strides there is one phase, and nothing to rearrange. Where phases have different numbers of taps, so
-// that many weights would be zeros, each phase has a convolution of its own.
+// split-transposed: a transposed convolution becomes a convolution and a rearrangement. The convolution computes the
+// phases of the result as channels, as many as the product of the strides; backends that multiply matrices claim it.
+// Without strides there is one phase, and nothing to rearrange. If phases have different numbers of taps, so that many
+// weights would be zeros, each phase gets a convolution of its own.
 #include <string.h>
 
 #include "core/ir/attribute_names.h"
@@ -16,10 +16,11 @@
 // At most this many spatial axes: the rearrangement has a rank of two for each, and two.
 enum { MOST_AXES = 3 };
 
-// One spatial axis. The result has (in - 1) * stride + reach elements, less what the pads cut. With a reach of `taps`
-// times the stride (zeros are added) it is made of in + taps - 1 blocks of `stride` elements, and phase i of block q is
+// One spatial axis. The result has (in - 1) * stride + reach elements, less those of the pads. Zeros are added to the
+// weights until the reach is `taps` * stride. Then the result is in + taps - 1 blocks of `stride` elements, and element
+// i (the phase) of block q is
 //   sum over a of x[q - a] * w[a * stride + i]
-// where w has zeros between its taps if it is dilated. Without a stride, the convolution is dilated instead.
+// A dilated w has zeros between its elements. If the stride is 1, the convolution is dilated instead.
 typedef struct {
   int64_t kernel, stride, dilation;
   int64_t taps, step;            // of the convolution, its step being the dilation
@@ -139,7 +140,7 @@ static bool is_better_apart(const split_t *s) {
   return 2 * s->taps * s->phases >= 3 * taps;
 }
 
-// Finds what the linear tap and phase of a convolution's weights read: an offset into a kernel. False: a zero.
+// Finds the offset into the kernel for a linear tap and phase of the convolution's weights. False: a zero.
 static bool find_tap(const split_t *s, const part_t *part, int64_t tap, int64_t phase, int64_t *out_offset) {
   int64_t offset = 0, scale = 1;
   for (int32_t d = s->spatial; d-- > 0;) {
@@ -206,7 +207,7 @@ static byoc_value_t *list_constant(const byoc_node_t *node, const char *name, in
   return constant ? byoc_function_constant(node->function, constant) : NULL;
 }
 
-// Cuts what the pads take away, and the zeros that were added to the kernel.
+// Cuts the elements of the pads, and those of zeros that were added to the kernel.
 static byoc_value_t *cut(byoc_node_t *node, const split_t *s, byoc_value_t *whole, byoc_diag_t *diag) {
   int64_t starts[MOST_AXES], ends[MOST_AXES], axes[MOST_AXES];
   for (int32_t d = 0; d < s->spatial; ++d) {
@@ -222,12 +223,12 @@ static byoc_value_t *cut(byoc_node_t *node, const split_t *s, byoc_value_t *whol
   return slice ? slice->results[0] : NULL;
 }
 
-// DepthToSpace knows one block for both axes of a picture.
+// DepthToSpace knows one block for both axes of an image.
 static bool is_depth_to_space(const split_t *s) {
   return s->spatial == 2 && s->axes[0].stride == s->axes[1].stride;
 }
 
-// Other phases are rearranged by shapes in which one size of a picture may be open, and the number of pictures.
+// Other phases are rearranged by shapes in which one size of an image may be dynamic, and the number of images.
 static bool can_rearrange(const split_t *s, const byoc_type_t *x) {
   int32_t open = 0;
   for (int32_t d = 0; d < s->spatial; ++d) open += !byoc_dim_is_constant(x->dims[2 + d]);

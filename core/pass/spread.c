@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads and prints meshes of ranks and how values are spread over them.
+// Reads and prints meshes of ranks, and shardings of values over them.
 #include "core/pass/spread.h"
 
 #include <ctype.h>
@@ -121,7 +121,7 @@ byoc_status_t byoc_spread_parse(const char *text, const byoc_mesh_t *mesh, byoc_
     return BYOC_OK;
   }
   byoc_status_t status =
-      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' does not say how a value is spread over the mesh", text);
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is no sharding of a value over the mesh", text);
   byoc_diag_hint(diag, "for an axis tp of the mesh: 'tp: 1' (a dimension), 'tp: 1 * 3', 'tp: partial', 'tp: at 0'; "
                        "'whole'");
   return status;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Meshes of ranks, and how a tensor is spread over one.
+// Meshes of ranks, and the sharding of a tensor over one.
 //
-// A module that is to be spread says so in its attributes: {mesh = "dp=2, tp=4", rank = 3}. Ranks are numbered along
-// the axes of the mesh, the last one fastest. A value may say how it is spread (byoc_virtual_device_t.ranks), one entry
-// for each axis along which it is not whole:
+// The attributes of a module name its mesh: {mesh = "dp=2, tp=4", rank = 3}. Ranks are numbered along the axes of the
+// mesh, the last one fastest. A value may name its sharding (byoc_virtual_device_t.ranks), one entry for each axis
+// along which it is not whole:
 //
 //   "tp: 1"         dimension 1 is cut into as many equal blocks as there are ranks along tp, one for each
 //   "tp: 1 * 3"     dimension 1 has 3 equal parts, each of which is cut so: queries, keys and values in one matrix
@@ -32,7 +32,7 @@ typedef enum byoc_spread_kind_t {
   BYOC_SPREAD_AT,
 } byoc_spread_kind_t;
 
-// Along one axis of the mesh. What a kind does not use is 0.
+// Along one axis of the mesh. Fields that a kind does not use are 0.
 typedef struct byoc_spread_axis_t {
   byoc_spread_kind_t kind;
   int32_t dim, parts; // SPLIT
@@ -51,8 +51,8 @@ byoc_status_t byoc_spread_parse(const char *text, const byoc_mesh_t *mesh, byoc_
 bool byoc_spread_axis_equal(const byoc_spread_axis_t *a, const byoc_spread_axis_t *b);
 bool byoc_spread_equal(const byoc_spread_t *a, const byoc_spread_t *b);
 bool byoc_spread_is_whole(const byoc_spread_t *spread);
-// Is a dimension of that many elements cut into blocks that are equal, the axes that cut it taken together? The others
-// hold whatever they hold.
+// Do all axes that cut the dimension together cut that many elements into equal blocks? Other dimensions may have any
+// size.
 bool byoc_spread_divides(const byoc_spread_t *spread, const byoc_mesh_t *mesh, int32_t dim, byoc_dim_t extent);
 
 #endif // BYOC_CORE_PASS_SPREAD_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass stream-axis: what can be computed part by part along one axis of the inputs is, in Loops whose turns know
-// nothing of each other. So all that lives inside of a loop takes the memory of one part.
+// stream-axis: nodes that can be computed part by part along one axis of the inputs become Loops of independent
+// iterations. So values inside of a loop take the memory of one part.
 //
 //   stream-axis{axis=batch}      the dimension that the model calls so, one index at a time
 //   stream-axis{axis=x.0:4}      dimension 0 of the input x, in 4 parts
@@ -120,7 +120,7 @@ static byoc_status_t refuse_all(const byoc_stream_axis_t *s) {
   return BYOC_UNSUPPORTED;
 }
 
-// Loops whose shapes are open pass values around in cells, so that nothing would be saved.
+// Loops of dynamic shapes pass values in cells, so that no memory would be saved.
 static byoc_status_t check_shapes(const byoc_stream_axis_t *s) {
   const byoc_block_t *body = s->function->body;
   const byoc_value_t *open = NULL;

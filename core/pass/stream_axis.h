@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the pass stream-axis share. Internal to core/pass.
+// State and functions of the pass stream-axis, for its files. Internal to core/pass.
 //
 // The pass follows one axis of the inputs through the main function, and decides for each node whether it can be cut
-// along it (core/op/axes.h). Nodes that can stand in stages: those of one stage become one Loop, whose turns know
-// nothing of each other; what needs all of an earlier stage's values belongs to a later one.
+// along it (core/op/axes.h). Nodes that can stand in stages: those of one stage become one Loop of independent
+// iterations; a node that needs all values of an earlier stage belongs to a later one.
 #ifndef BYOC_CORE_PASS_STREAM_AXIS_H_
 #define BYOC_CORE_PASS_STREAM_AXIS_H_
 

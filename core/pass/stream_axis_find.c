@@ -116,7 +116,7 @@ static byoc_status_t choose(byoc_stream_axis_t *s, const byoc_node_t *node, byoc
 
 // ---- stages ----
 
-// When a value is there as a whole.
+// The stage from which on a value is there as a whole.
 static uint32_t whole_after(const byoc_stream_axis_t *s, const byoc_value_t *value) {
   const byoc_node_t *node = value != NULL ? byoc_value_producer(value) : NULL;
   const byoc_cut_t *made = node != NULL ? byoc_stream_axis_cut(s, node) : NULL;
@@ -156,7 +156,7 @@ static uint32_t stage_of(const byoc_stream_axis_t *s, byoc_node_t *node, const b
     const uint32_t whole = whole_after(s, value);
     const bool is_of_loop =
         whole > 0 && byoc_value_producer(value) != NULL && byoc_stream_axis_cut(s, byoc_value_producer(value))->is_cut;
-    // A part that a loop makes can be read in the same turn.
+    // A part that a loop makes can be read in the same iteration.
     const bool is_part = is_of_loop && cut->axis.operands[i] == byoc_stream_axis_dim(s, value);
     wait_for(&latest, whole - is_part);
   }
@@ -198,7 +198,7 @@ static bool same_shape(const byoc_value_t *a, const byoc_value_t *b) {
   return true;
 }
 
-// What comes out of a node that is not cut has the axis where it has the shape of what went in.
+// A result of a node that is not cut has the axis if it has the shape of the operand.
 static byoc_status_t go_on_behind(byoc_stream_axis_t *s, const byoc_node_t *node) {
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_value_t *operand = node->operands[i];
@@ -234,7 +234,7 @@ static byoc_status_t find_in_node(byoc_stream_axis_t *s, byoc_node_t *node) {
   return BYOC_OK;
 }
 
-// A loop of nothing but views would do nothing.
+// A loop of views alone would compute nothing.
 static void leave_views(const byoc_stream_axis_t *s, uint32_t stage) {
   const byoc_block_t *body = s->function->body;
   BYOC_FOR_EACH_NODE(node, body) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a Loop of the nodes of one stage. A turn takes its parts of the values from outside, and gives its parts of
-// those that are read outside; they are stacked and brought into their shape behind the loop:
+// Makes a Loop of the nodes of one stage. An iteration takes its parts of the values from outside, and gives its parts
+// of those that are read outside; they are stacked and brought into their shape behind the loop:
 //
 //   %y = Relu(%x)  →  %ys = Loop(parts) [body (%turn) {
 //                       Part(%x, %turn), Relu, ...
 //                     }], %y = View(%ys)
 //
-// Parts that do not lie in one piece are gathered. What is made here is none of the operators that backends take.
+// Parts that do not lie in one piece are gathered. The nodes that are made here are for target `c`; backends do not
+// claim them.
 #include "byoc/call.h"
 #include "core/op/util.h"
 #include "core/ops/byoc/storage.h"
@@ -24,7 +25,7 @@ typedef struct builder_t {
   uint32_t stage;
   BYOC_VECTOR(byoc_node_t *) nodes;  // of the stage, in order
   BYOC_VECTOR(byoc_value_t *) given; // their results that are read outside
-  BYOC_VECTOR(slice_t) slices;       // of this turn
+  BYOC_VECTOR(slice_t) slices;       // of this iteration
   byoc_map_t made;                   // pointer map: result of a node of the stage → the one in the body
   byoc_allocator_t allocator;
   byoc_node_t *loop;
@@ -208,8 +209,7 @@ static byoc_status_t slice(builder_t *b, byoc_value_t *value, int32_t dim, byoc_
   byoc_value_t *whole = byoc_stream_axis_dim(s, value) == dim ? byoc_pointer_map_get(&s->stacked, value) : NULL;
   if (whole == NULL && lies_in_one_piece(value->type, dim)) whole = value;
   byoc_node_t *node = NULL;
-  // Backends rely on the alignment of what they get; where none takes it, kernels read a part at any byte in place,
-  // too.
+  // Backends rely on the alignment of their operands. Without a backend, kernels read a part in place at any byte.
   if (whole != NULL && byoc_type_size_bytes(type) % BYOC_BUFFER_ALIGNMENT == 0) {
     BYOC_RETURN_IF_ERROR(take_part(b, whole, type, &node));
   } else {

@@ -50,7 +50,7 @@ bool byoc_term_product(byoc_value_t *value, byoc_product_t *out_product) {
   return multiply(value, true, 0, out_product);
 }
 
-// One step of an affine value: what the node at its core does with a number. False if it is another node.
+// One step of an affine value: the operation of the node at its core with a number. False for another node.
 static bool strip(byoc_affine_t *affine, const byoc_block_t *block) {
   const byoc_node_t *node = byoc_value_open_producer(affine->core);
   if (node == NULL || node->block != block || affine->core->uses.count != 1) return false;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// write-out: operators that stand for several of ai.onnx (the trait FUSED) are written as those before any backend sees
-// them, so that backends take them as what they are. write-around-constants: so are those that no backend took and that
-// have constants among their operands, so that what depends on these alone is computed when the model is built.
+// write-out: operators that stand for several of ai.onnx (the trait FUSED) are replaced by those before any backend
+// sees them, so that rules for those match. write-around-constants does the same for operators that no backend claimed
+// and that have constant operands, so that nodes that depend on constants alone can be folded.
 #include "core/ir/attribute_names.h"
 #include "core/op/expand.h"
 #include "core/ops/byoc/symbolic.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 
-// The operators that replace the node may ask less of its operands than it does: what only the run can tell stays as a
+// The new operators may ask less of the operands than the node does: relations that only the run can check stay as a
 // Require in front of them.
 static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   byoc_relations_t relations = {.allocator = node->function->module->allocator};
@@ -18,7 +18,7 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
   return status;
 }
 
-// Replaces a node by what it is written as, if it is; counts that as a change.
+// Replaces a node by simpler ones if its row has a function for that; counts that as a change.
 static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *before = node->previous;
   bool expanded = false;
@@ -45,7 +45,7 @@ static byoc_status_t write_around_constants(byoc_node_t *node, void *self, byoc_
   return BYOC_OK;
 }
 
-// Until nothing changes: what one operator is written as may stand for several again.
+// Repeats until nothing changes: a new operator may stand for several again.
 static byoc_status_t visit_whole(byoc_function_t *function, byoc_pass_visitor_t visit, byoc_diag_t *diag,
                                  size_t *changes) {
   size_t before = 0;

@@ -134,7 +134,7 @@ class Build(InFolder):
         built = byoc.build(linear(), target="cutlass; c", plan="collage", cost="estimate", threads=[1, 2])
         self.assertIn("threads2", str(dict(built.plan)))
         self.assertEqual(built.load()(X).shape, (2, 3))
-        with self.assertRaisesRegex(byoc.BuildError, "plan_threads takes up to 8 numbers"):
+        with self.assertRaisesRegex(byoc.BuildError, "plan_threads takes up to 8 increasing numbers"):
             byoc.build(linear(), threads=[2, 1])
 
     def test_plan(self):

@@ -45,7 +45,7 @@ static void test_wrong_kernels_end_the_build(void **state) {
   for (size_t i = 0; i < 2; ++i) {
     byoc_test_shell(1, CHECKS "byoc build %s.byoc -o wrong.so --target \"c -cc=$PWD/wrong-cc\"", models[i]);
     byoc_test_printed("internal error: ");
-    byoc_test_printed("target 'c' computes something else of ");
+    byoc_test_printed("target 'c' computes something else for ");
     byoc_test_printed("wrong result: element ");
     byoc_test_printed("hint: byoc debug bisect ");
     byoc_test_shell(0, "test ! -e wrong.so && test ! -e wrong.h");
@@ -66,7 +66,7 @@ static void test_wrong_kernels_are_not_placed_by_cost(void **state) {
   byoc_test_shell(1, "BYOC_CACHE_DIR=$PWD/checks byoc build scale.byoc -o cost.so --plan collage --cost-budget 10 "
                      "--target \"cblas; c -cc=$PWD/wrong-cc\"");
   byoc_test_printed("computes something else, and is not used: wrong result: element ");
-  byoc_test_printed("internal error: no target computes what it should of Mul");
+  byoc_test_printed("internal error: no target computes the right values of Mul");
   byoc_test_printed("hint: byoc debug bisect scale.byoc --evaluate --target ");
   byoc_test_shell(0, "test ! -e cost.so");
 }

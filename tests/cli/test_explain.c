@@ -105,7 +105,7 @@ static void test_a23_a_declined_node_carries_the_reason(void **state) {
       0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --target first --node widen");
   byoc_test_printed("first: none of its rules claims it here");
   byoc_test_shell(0, DEMO("first.relu only=f32 := Relu(%%x)") "byoc explain double.byoc --plan=greedy --json --target "
-                                                              "'first -answer=decline' | grep -c 'gave it back'");
+                                                              "'first -answer=decline' | grep -c 'declined it later'");
 }
 
 // However many targets give a function back, the next one is asked.
@@ -119,7 +119,8 @@ static void test_the_next_target_is_asked_however_many_give_back(void **state) {
                                                                 "-answer=decline -level=%%d; ' $k; done) second; c\"");
   byoc_test_printed("hook of 'second");
   size_t declined = 0;
-  for (const char *at = byoc_test_output(); (at = strstr(at, "back: the test says so")) != NULL; ++at) ++declined;
+  for (const char *at = byoc_test_output(); (at = strstr(at, "after claiming it: the test says so")) != NULL; ++at)
+    ++declined;
   assert_int_equal(declined, 70);
 }
 

@@ -48,7 +48,7 @@ static void test_c5_c9_costs_of_a_device(void **state) {
   byoc_test_shell(0, "%s | grep '^costs:'", build);
   byoc_test_printed("costs: 0 measured");
   byoc_test_shell(0, "BYOC_SIM=devices=0 %s | grep 'typical one'", build);
-  byoc_test_printed("the device of simdev is taken for a typical one: ");
+  byoc_test_printed("the device of simdev counts as a typical one: ");
 }
 
 static void test_c4_estimated_costs_need_no_compiler(void **state) {
@@ -90,7 +90,7 @@ static void test_marked_functions_are_counted(void **state) {
     byoc_test_printed("cblas 1 operator in 1 region, c 1 operator\n");
   }
   byoc_test_shell(0, "printf '%s' > marked.byoc && byoc build marked.byoc --plan=greedy --target cblas 2>&1", marked);
-  byoc_test_printed("warning: function 'cblas_0' is marked Compiler = \"cblas\", but cblas gave it back: ");
+  byoc_test_printed("warning: function 'cblas_0' is marked Compiler = \"cblas\", but cblas declined it: ");
   byoc_test_printed("cblas 0 operators in 0 regions, c 1 operator\n");
 }
 

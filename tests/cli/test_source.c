@@ -179,11 +179,11 @@ static void test_builds_that_would_lose_files_are_refused(void **state) {
   byoc_test_printed("the model 'tiny.c/runtime/tiny.onnx' lies in 'tiny.c'");
   byoc_test_shell(0, "rm tiny.c/runtime/tiny.onnx && byoc build tiny.onnx -o tiny.c --html tiny.html");
   byoc_test_shell(1, "byoc build tiny.onnx -t 'cblas; c' -o refused.c; code=$?; ls -d refused*; exit $code");
-  byoc_test_printed("handed back machine code, 'openblas', which C source cannot hold");
+  byoc_test_printed("added machine code, 'openblas', which C source cannot hold");
   byoc_test_printed("leave that target out (-t c)");
   byoc_test_printed("cannot access 'refused*'");
   byoc_test_shell(1, "byoc build tiny.onnx -t 'dnnl; c' -o refused.c");
-  byoc_test_printed("handed back an engine, 'dnnl'");
+  byoc_test_printed("added an engine, 'dnnl'");
   // Nothing is replaced but what byoc wrote.
   byoc_test_shell(1, "echo 'int mine;' > mine.c && byoc build tiny.onnx -o mine.c; code=$?; cat mine.c; exit $code");
   byoc_test_printed("'mine.c' is there, and is no folder of C source that byoc wrote");
@@ -201,8 +201,9 @@ static void test_builds_that_would_lose_files_are_refused(void **state) {
   byoc_test_shell(1, "rm tiny.c/libvendor.a && touch tiny.c/startup.o && byoc build tiny.onnx -o tiny.c");
   byoc_test_printed("'tiny.c/startup.o' would be lost");
   byoc_test_shell(1, "rm tiny.c/startup.o && mv tiny.c/files.txt list && byoc build tiny.onnx -o tiny.c");
-  byoc_test_printed("'tiny.c' is a folder of C source by byoc, but 'files.txt', the list of what byoc wrote there, is "
-                    "missing: it was removed, or an earlier byoc wrote none");
+  byoc_test_printed(
+      "'tiny.c' is a folder of C source by byoc, but 'files.txt', the list of files that byoc wrote there, is "
+      "missing: it was removed, or an earlier byoc wrote none");
   byoc_test_printed("cannot tell which files are yours");
   byoc_test_shell(0, "mv list tiny.c/files.txt && make -s -C tiny.c CFLAGS=-O0 && byoc build tiny.onnx -o tiny.c");
   byoc_test_shell(1, "byoc run tiny.c --random");

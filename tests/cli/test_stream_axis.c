@@ -74,7 +74,7 @@ static void test_h13_the_command_takes_an_axis(void **state) {
   byoc_test_printed("--stream-axis is for models; this is an artifact");
   byoc_test_shell(0, "byoc build lenet.onnx --dim batch=8 --emit=host --constants -o lenet.host");
   byoc_test_shell(2, "byoc build lenet.host --stream-axis batch");
-  byoc_test_printed("an axis is taken of models; this is a host program");
+  byoc_test_printed("only models have axes to stream; this is a host program");
   // The names of dimensions outlive their sizes, in the text of a module, too.
   byoc_test_shell(0, "byoc opt lenet.onnx --dim batch=8 --constants -o lenet.byoc && byoc build lenet.byoc --emit=host "
                      "--stream-axis batch:2");

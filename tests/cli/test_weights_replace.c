@@ -148,7 +148,7 @@ static void test_weights_that_become_equal_are_refused(void **state) {
                   "sed 's/\\[4.0, 5.0, 6.0\\]/[1.0, -2.0, 3.0]/' differ.byoc > equal.byoc && byoc build differ.byoc "
                   "-t c -o d.so");
   byoc_test_shell(1, "byoc weights replace d.so --with equal.byoc");
-  byoc_test_printed("what is equal is stored once, and other constants are equal now");
+  byoc_test_printed("equal ones are stored once, and other ones are equal now");
 }
 
 static void test_arrays_that_do_not_fit_are_refused(void **state) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which code an artifact has: a hash of everything in it but its weights.
+// Hashes the code of an artifact: everything in it but its weights.
 #include <string.h>
 
 #include "byoc/artifact.h"
@@ -16,7 +16,7 @@ static void add_job(byoc_hasher_t *hasher, const byoc_compile_job_t *job) {
   for (size_t i = 0; i < job->flag_count; i++) byoc_hasher_update_text(hasher, job->flags[i]);
 }
 
-// Where everything lies, and what it is if it is no weight.
+// Hashes the layout, and the content of every piece that is no weight.
 static void add_layout(byoc_hasher_t *hasher, const byoc_data_layout_t *layout) {
   add_number(hasher, layout->constant_count);
   for (size_t i = 0; i < layout->entries.count; i++) {
@@ -56,7 +56,8 @@ byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count; k++) {
     char *text = composing->metadata.data + composing->entries[k].metadata.offset_bytes;
     char *at = strstr(text, BYOC_CODE_KEY BYOC_CODE_UNKNOWN);
-    if (at == NULL) return byoc_diag_error(composing->diag, BYOC_INTERNAL, "the metadata have no place for the code");
+    if (at == NULL)
+      return byoc_diag_error(composing->diag, BYOC_INTERNAL, "the metadata have no room for the hash of the code");
     memcpy(at + strlen(BYOC_CODE_KEY), digits, strlen(digits));
   }
   return BYOC_OK;

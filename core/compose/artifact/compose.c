@@ -50,7 +50,7 @@ static byoc_status_t choose_weights_path(byoc_composing_t *composing, const char
   if (byoc_file_is_special(output)) {
     byoc_status_t status =
         byoc_diag_error(composing->diag, BYOC_INVALID_ARGUMENT,
-                        "the weights have no place beside '%s', which is not a regular file", output);
+                        "the weights cannot be written beside '%s', which is not a regular file", output);
     byoc_diag_hint(composing->diag, "name a file for them, or leave them in the artifact: --weights internal");
     return status;
   }
@@ -91,7 +91,7 @@ static byoc_status_t choose_flags(byoc_composing_t *composing, size_t k) {
   return byoc_diag_out_of_memory(composing->diag);
 }
 
-// All that is known before C is made.
+// The decisions before C is made: flags, weights, layout.
 static byoc_status_t prepare(byoc_composing_t *composing) {
   for (size_t k = 0; k < composing->entry_count; k++) {
     BYOC_RETURN_IF_ERROR(byoc_host_check_places(composing->programs[k], composing->diag));
@@ -136,7 +136,7 @@ static void composing_deinit(byoc_composing_t *composing) {
   byoc_arena_deinit(&composing->arena);
 }
 
-// ---- texts ----
+// ---- sources ----
 
 static byoc_string_t *new_text(byoc_composing_t *composing) {
   byoc_string_t text;
@@ -215,7 +215,7 @@ static const char *name_of(byoc_composing_t *composing, const char *what, const 
 }
 
 static byoc_status_t add_entry_jobs(byoc_composing_t *composing, byoc_composing_entry_t *entry) {
-  // The glue of very long programs gains nothing from a better level, which would take twice the time.
+  // A higher level of optimisation does not make very long programs faster, and takes twice the time.
   static const char *const host_flags[] = {"-O2"}, *const long_flags[] = {"-O1"};
   const bool is_long = entry->program->instruction_count > MOST_OPTIMISED;
   const byoc_native_flags_t *native = &entry->native;
@@ -258,7 +258,7 @@ static byoc_status_t add_shared_jobs(byoc_composing_t *composing) {
 }
 
 static byoc_status_t add_jobs(byoc_composing_t *composing) {
-  // Texts must not move, because jobs point into them.
+  // The sources must not move, because jobs point into them.
   size_t text_count = composing->shared_unit_count;
   for (size_t k = 0; k < composing->entry_count; k++) text_count += composing->entries[k].kernel_unit_count + 1;
   if (!byoc_vector_reserve(&composing->texts, composing->allocator, text_count)) {
@@ -296,7 +296,7 @@ static void list_units(const byoc_composing_t *composing, size_t job, const byoc
   }
 }
 
-// The kernels of one level: those of its entries, and what they share.
+// The kernels of one ISA level: those of its entries, and shared ones.
 static byoc_status_t check_level(const byoc_composing_t *composing, size_t level, byoc_compose_kernels_t *units) {
   const byoc_compose_checker_t *checker = NULL;
   size_t job = 0, unit_count = 0;
@@ -360,7 +360,7 @@ static byoc_status_t compose_source(byoc_composing_t *composing) {
   return status;
 }
 
-// An artifact looks for its weights in its own folder, wherever they were written.
+// An artifact looks for its weights in its own folder, also if they were written to another one.
 static void note_place_of_weights(const byoc_compose_options_t *options) {
   const byoc_allocator_t allocator = byoc_allocator_system();
   char *own = byoc_path_directory(allocator, options->output);
@@ -383,8 +383,8 @@ static byoc_status_t add_weights(byoc_composing_t *composing, bool is_named, byo
   return byoc_weights_file_add(&composing->layout, options->weights_path, is_named, files, composing->diag);
 }
 
-// Others may add to the same weights file, and be ready first: then ours are added to what they left. Whoever loses had
-// a winner, so that this many builds at once all end.
+// Other builds may add to the same weights file and finish first: our weights are then added to theirs. In each round
+// one build wins, so that this many builds at once all end.
 enum { MOST_RETRIES = 64 };
 
 static byoc_status_t commit_again(byoc_composing_t *composing, byoc_file_set_t *files) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one composition holds, from its programs to a linked file in a temporary folder. Internal to core/compose.
+// The state of one composition, from its programs to a linked file in a temporary folder. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_ARTIFACT_COMPOSING_H_
 #define BYOC_CORE_COMPOSE_ARTIFACT_COMPOSING_H_
 
@@ -10,7 +10,7 @@
 #include "core/compose/cc/link_files.h"
 #include "core/compose/cc/native.h"
 
-// A model of the artifact, for one level.
+// A model of the artifact, for one ISA level.
 typedef struct byoc_composing_entry_t {
   const byoc_host_program_t *program;
   byoc_compose_options_t options;                  // completed: with the way and the path of the weights
@@ -57,32 +57,34 @@ static inline size_t byoc_kernel_unit_count(size_t kernel_count) {
   return (kernel_count + BYOC_KERNELS_A_UNIT - 1) / BYOC_KERNELS_A_UNIT;
 }
 
-// shared_kernels.c: fills in what each entry has alone and what several of its level share: kernels that are the same
-// but for their names.
+// shared_kernels.c: lists the kernels that an entry has alone, and those that several entries of its level share: equal
+// kernels but for their names.
 byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing);
 
-// code.c: writes into the metadata which code the jobs are. Two artifacts of the same code differ in their data alone.
+// code.c: writes a hash of the code of all jobs into the metadata. Two artifacts of the same code differ in their data
+// alone.
 byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing);
 
 // link_artifact.c: links the objects at `output`, as the form of the artifact wants it.
 byoc_status_t byoc_composing_link(byoc_composing_t *composing, const char *output);
-// What is behind the code of a shared object: appended weights, and the seal.
+// Adds the parts behind the code of a shared object: appended weights, and the seal.
 byoc_status_t byoc_composing_seal(byoc_composing_t *composing, const char *output);
 
-// replace.c: takes the code of the artifact options->replaces. First what the metadata say of its compiler; then, when
-// they are whole, writes at `output` that artifact with the data of these programs.
+// replace.c: takes the code of the artifact options->replaces. The first function reads its compiler from its metadata.
+// The second one, once our metadata are whole, writes that artifact with the data of these programs at `output`.
 byoc_status_t byoc_composing_adopt_compiler(byoc_composing_t *composing);
 byoc_status_t byoc_composing_replace(byoc_composing_t *composing, const char *output);
 
-// What the final link gets.
+// The files of the final link.
 typedef struct byoc_joined_t {
   byoc_allocator_t allocator;
   BYOC_VECTOR(const char *) paths;
-  BYOC_VECTOR(const char *) names; // parallel to paths: what messages call them by; NULL: by the path
+  BYOC_VECTOR(const char *) names; // parallel to paths: names for messages; NULL: the path
 } byoc_joined_t;
 
-// join.c: makes one object of what each entry has alone, in which its names begin with the entry's, so that several may
-// be linked into one file. What several entries have is taken once. `files` has the written files of each entry.
+// join.c: makes one object of the files that each entry has alone, in which its names begin with the entry's, so that
+// several may be linked into one file. Files that several entries have are linked once. `files` has the written files
+// of each entry.
 byoc_status_t byoc_composing_join(byoc_composing_t *composing, const byoc_link_files_t *files,
                                   byoc_joined_t *out_joined);
 void byoc_joined_deinit(byoc_joined_t *joined); // accepts one that is all zeros

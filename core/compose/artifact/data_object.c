@@ -31,7 +31,7 @@ static const names_t names = {"",          BYOC_DATA_SECTION, BYOC_ARTIFACT_META
                               "byoc_data", "byoc_metadata"};
 #define NAME(member) ((uint32_t)offsetof(names_t, member))
 
-// What comes before the data in the file; the metadata comes after it.
+// The head of the file, before the data; the metadata come after it.
 typedef struct head_t {
   Elf64_Ehdr header;
   Elf64_Shdr sections[SECTION_COUNT];
@@ -100,7 +100,7 @@ static void fill(head_t *head, const places_t *places, uint64_t data_size_bytes,
   head->symbols[SYMBOL_METADATA] = hidden_object(NAME(metadata), SECTION_METADATA, metadata_size_bytes);
 }
 
-// What the header of an object of the same machine says of this one.
+// Takes the fields of the ELF header from an object of the same machine.
 #define SET_HEADER(header, places)                                                                                     \
   do {                                                                                                                 \
     (header).e_type = ET_REL;                                                                                          \

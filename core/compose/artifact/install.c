@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks and installs what was linked.
+// Checks a linked file and moves it to its name.
 #include "core/compose/artifact/install.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static byoc_status_t visit_needed(void *self, const char *name, bool soname) {
   for (size_t i = 0; i < linked->needed_count; i++) {
     if (strcmp(name, linked->needed[i]) == 0) return BYOC_OK;
   }
-  return byoc_diag_error(linked->diag, BYOC_INTERNAL, "the artifact would need '%s', which nobody asked for", name);
+  return byoc_diag_error(linked->diag, BYOC_INTERNAL, "the artifact would need '%s', which no module declared", name);
 }
 
 byoc_status_t byoc_compose_verify_linked(const char *path, const char *const *needed, size_t needed_count,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins the objects of several entries for one link: what an entry has alone becomes one object, whose names begin with
-// the entry's; what several entries have (a library, an engine, the runtime) is linked once, under its own names.
+// Joins the objects of several entries for one link. Files that an entry has alone become one object, whose names begin
+// with the entry's. Files that several entries have (a library, an engine, the runtime) are linked once, under their
+// own names.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,8 +116,8 @@ static void count_names(joining_t *joining) {
   }
 }
 
-// What refers to something that an entry has alone belongs to it, and so does what has the name of something else that
-// is shared by other entries.
+// A file that refers to a symbol that an entry has alone belongs to that entry. A file cannot be shared either if a
+// shared file of other entries defines one of its names.
 static bool can_be_shared(const joining_t *joining, const content_t *content) {
   for (size_t i = 0; i < content->referred.count; i++) {
     if ((joining->names.data[content->referred.data[i]].alone & content->entries) != 0) return false;
@@ -147,7 +148,7 @@ static void decide(joining_t *joining) {
 
 typedef struct renaming_t {
   const byoc_composing_entry_t *entry;
-  char part[BYOC_COMPOSE_PART_BYTES]; // what its names begin with
+  char part[BYOC_COMPOSE_PART_BYTES]; // the prefix of its names
   byoc_string_t name;                 // the last one that was made
 } renaming_t;
 
@@ -191,7 +192,7 @@ static byoc_status_t add_path(joining_t *joining, const char *path, const char *
              : out_of_memory(joining);
 }
 
-// One object of all that the entry has alone.
+// One object of all files that the entry has alone.
 static byoc_status_t write_entry(joining_t *joining, size_t index) {
   byoc_composing_t *composing = joining->composing;
   const byoc_composing_entry_t *entry = &composing->entries[index];

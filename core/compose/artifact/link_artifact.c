@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links what was compiled and what backends handed back into the file of an artifact.
+// Links the compiled objects and the files of backends into the file of an artifact.
 #include <string.h>
 
 #include "core/base/log.h"
@@ -13,12 +13,12 @@
 #include "core/compose/cc/libc.h"
 #include "core/module/symbols.h"
 
-// Names that no module may take from the program.
+// Names of the program that no module may define.
 static const char *const own_symbols[] = {"byoc_data", "byoc_metadata"};
 enum { OWN_SYMBOLS = sizeof(own_symbols) / sizeof(own_symbols[0]) };
 static const char data_file[] = "data.o";
 
-// What goes into the link, of all entries.
+// The inputs of the link, of all entries.
 typedef struct linking_t {
   byoc_composing_t *composing;
   byoc_link_files_t *files; // one for each entry
@@ -149,7 +149,7 @@ static bool holds(const char *const *texts, size_t count, const char *text) {
   return false;
 }
 
-// What an entry needs from outside goes to the first one's list.
+// Libraries that an entry needs from outside go to the first one's list.
 static byoc_status_t add_outside(byoc_link_files_t *to, const byoc_link_files_t *from, byoc_diag_t *diag) {
   const byoc_allocator_t allocator = to->arena.allocator;
   bool ok = true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metadata of an artifact: what it was made from, as JSON. No paths, no dates: the same inputs give the same text.
+// Writes the metadata of an artifact: its sources, as JSON. There are no paths and no dates: the same inputs give the
+// same text.
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ static bool set_hash(json_t *object, byoc_content_hash_t hash) {
   return set(object, "hash", json_string(digits));
 }
 
-// A list of words in a text, as an array.
+// A list of words in a string, as an array.
 static json_t *build_json(uint64_t build) {
   char digits[24];
   (void)snprintf(digits, sizeof(digits), "%016" PRIx64, build);
@@ -74,7 +75,7 @@ static json_t *dim_json(byoc_dim_t dim) {
   return json;
 }
 
-// What the model calls dimensions of outputs: each name and its formula.
+// The model's names for dimensions of outputs, with their formulas.
 static json_t *dimensions_json(const byoc_dim_names_t *names) {
   json_t *array = json_array();
   for (size_t i = 0; array != NULL && i < names->count; i++) {
@@ -173,8 +174,7 @@ json_t *byoc_compose_read_json(byoc_constant_t *constant) {
   return json_sprintf("%016" PRIx64, byoc_constant_hash(constant));
 }
 
-// What became of the constants of the model: "stored" as they are, or not; and the hash of those that the code may
-// depend on.
+// The constants of the model: whether each one is "stored" as it is, and the hash of those that the code may depend on.
 static json_t *initializers_json(const byoc_compose_options_t *options, const byoc_data_layout_t *layout) {
   json_t *array = json_array();
   bool ok = array != NULL;
@@ -193,7 +193,7 @@ static json_t *initializers_json(const byoc_compose_options_t *options, const by
   return NULL;
 }
 
-// Everything about a module that has a part in the artifact.
+// Hashes all properties of a module that go into the artifact.
 static byoc_content_hash_t module_hash(const byoc_runtime_module_t *module) {
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
@@ -228,7 +228,7 @@ typedef struct listing_t {
   uint64_t touched_bytes; // of constants since their pages were forgotten
 } listing_t;
 
-// A module's hash has gone through its constants, which together may be more than the memory holds.
+// Hashing a module read its constants, which together may be larger than memory.
 static void forget_constants(listing_t *listing, const byoc_runtime_module_t *module) {
   for (size_t i = 0; i < module->constants.count; i++) listing->touched_bytes += module->constants.data[i].size_bytes;
   if (listing->touched_bytes < (uint64_t)64 << 20 || listing->program->module == NULL) return;
@@ -254,7 +254,7 @@ static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) 
   if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_text(module->driver_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
-  // What a backend wants to keep: its own JSON, or a text if it is not JSON.
+  // The metadata of a backend: its own JSON, or a string if it is not JSON.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
     json_error_t error;
     json_t *content = byoc_json_load(module->json, strlen(module->json), JSON_DECODE_ANY, &error);
@@ -328,7 +328,7 @@ static json_t *numbers_json(const int64_t *numbers, size_t count) {
   return array;
 }
 
-// How many instructions of each kind, and what they need.
+// The number of instructions of each kind, and the memory that they need.
 static json_t *summary_json(const byoc_host_program_t *program) {
   static const char *const names[] = {
 #define OP_NAME(NAME, text) text,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes in the metadata what a program has on devices: its memory there, and what a run copies.
+// Describes a program's devices in the metadata: its memory there, and the copies of a run.
 #include <jansson.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
 }
 
-// The first tensor of a memory that is apart at its place.
+// Is it the first tensor of its allocation, in a memory that is apart?
 static bool has_own_allocation(const byoc_places_t *tables, uint32_t index) {
   const byoc_place_tensor_t *tensors = tables->tensors;
   for (uint32_t i = 0; i < index; i++) {
@@ -54,7 +54,7 @@ static json_t *memories_json(const byoc_places_t *tables, uint32_t device) {
   return NULL;
 }
 
-// What of the copies a device needs none of that uses the host's memory: those of the model's inputs and outputs.
+// The bytes of copies that a device with the host's memory does not need: those of the model's inputs and outputs.
 static byoc_host_moved_t lent_bytes(const byoc_places_t *tables, uint32_t device) {
   byoc_host_moved_t lent = {0};
   for (uint32_t i = 0; i < tables->port_count; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Describes each step of a host program in the metadata: what it is and how much it does.
+// Describes each step of a host program in the metadata: its name, kind, target and work.
 #include "core/compose/artifact/metadata_steps.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static const byoc_runtime_module_t *find_module(const byoc_host_program_t *progr
   return NULL;
 }
 
-// The kind of the target that made the step's code: the first word of its text.
+// The kind of the target that made the step's code: the first word of its string.
 static json_t *target_json(const byoc_host_program_t *program, const byoc_host_instruction_t *step) {
   if (step->op == BYOC_HOST_KERNEL) return json_string("c");
   const byoc_runtime_module_t *module = step->json;
@@ -81,7 +81,7 @@ static json_t *results_json(const byoc_host_instruction_t *step) {
   return NULL;
 }
 
-// Is it given to a device, whose time is another one than the host's?
+// Does a device run it, whose time is not the host's?
 static bool is_command(const byoc_host_instruction_t *step) {
   return step->on.queue != NULL && !byoc_host_device_is_host(step->on.queue->device);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header that is generated beside an artifact: the texts of byoc/artifact.h and what it includes, then typed
+// Writes the header beside an artifact: the texts of byoc/artifact.h and of the headers that it includes, then typed
 // functions for this model.
 #include <ctype.h>
 #include <stdio.h>
@@ -20,23 +20,30 @@ typedef struct names_t {
   char upper[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES];  // "MNIST"
   const char **arguments;                                            // inputs, then outputs: C identifiers
   const char **macros;                                               // the same in capitals
-  byoc_dim_names_t dims;                                             // what the model calls them
+  byoc_dim_names_t dims;                                             // the model's names for them
 } names_t;
 
-// Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and what the functions use
-// themselves.
-// clang-format off
+// Words that cannot name a parameter: keywords of C and C++, macros of the included headers, and names that the
+// functions use themselves. clang-format off
 static const char *const reserved_words[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "class", "co_await", "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval", "constexpr",
-    "constinit", "continue", "decltype", "default", "delete", "do", "double", "dynamic_cast", "else", "enum",
-    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long",
-    "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private",
-    "protected", "public", "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
-    "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
-    "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "while", "xor", "xor_eq", "BUFSIZ", "EOF", "NULL", "errno", "linux", "main",
-    "stderr", "stdin", "stdout", "unix", "context", "inputs", "memset", "outputs", "status"};
+    "alignas",      "alignof",       "and",         "and_eq",        "asm",       "auto",
+    "bitand",       "bitor",         "bool",        "break",         "case",      "catch",
+    "char",         "class",         "co_await",    "co_return",     "co_yield",  "compl",
+    "concept",      "const",         "const_cast",  "consteval",     "constexpr", "constinit",
+    "continue",     "decltype",      "default",     "delete",        "do",        "double",
+    "dynamic_cast", "else",          "enum",        "explicit",      "export",    "extern",
+    "false",        "float",         "for",         "friend",        "goto",      "if",
+    "inline",       "int",           "long",        "mutable",       "namespace", "new",
+    "noexcept",     "not",           "not_eq",      "nullptr",       "operator",  "or",
+    "or_eq",        "private",       "protected",   "public",        "register",  "reinterpret_cast",
+    "requires",     "restrict",      "return",      "short",         "signed",    "sizeof",
+    "static",       "static_assert", "static_cast", "struct",        "switch",    "template",
+    "this",         "thread_local",  "throw",       "true",          "try",       "typedef",
+    "typeid",       "typename",      "typeof",      "typeof_unqual", "union",     "unsigned",
+    "using",        "virtual",       "void",        "volatile",      "while",     "xor",
+    "xor_eq",       "BUFSIZ",        "EOF",         "NULL",          "errno",     "linux",
+    "main",         "stderr",        "stdin",       "stdout",        "unix",      "context",
+    "inputs",       "memset",        "outputs",     "status"};
 // clang-format on
 
 static bool is_reserved(const char *word) {
@@ -58,8 +65,8 @@ static void to_upper(const char *from, char *to, size_t size) {
 // The suffix that makes the name of an input's dimensions out of the input's name.
 #define DIMS_SUFFIX "_dims"
 
-// The names that are taken: arguments of an entry's functions, in capitals, and macros of all entries, which begin with
-// the entry's name: that of 'x' in an entry 'a_b' must not be that of 'b_x' in an entry 'a'.
+// The used names: arguments of an entry's functions, in capitals, and macros of all entries. A macro begins with the
+// entry's name, and that of 'x' in an entry 'a_b' must differ from that of 'b_x' in an entry 'a'.
 typedef struct taken_t {
   byoc_map_t arguments, *macros; // text maps
   const char *prefix;            // of the entry's macros
@@ -516,7 +523,7 @@ byoc_status_t byoc_compose_note_header(const char *output, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-// What a user of an artifact needs of byoc, each header after those that it includes.
+// The headers of byoc that a user of an artifact needs, each after those that it includes.
 static const char *const public_headers[] = {"byoc/status.h", "byoc/dtype.h", "byoc/artifact.h", "byoc/verify.h"};
 
 // The text of a header without its #include lines of the others.
@@ -534,7 +541,7 @@ static void emit_public_header(const char *path, byoc_string_t *out) {
   byoc_string_append(out, "\n");
 }
 
-// What stands in the header once, above all functions.
+// The part of the header above the functions of all entries.
 static void emit_top(const byoc_compose_options_t *options, const names_t *names, bool is_static, byoc_string_t *out) {
   byoc_string_append(out, "// Typed functions for the model ");
   byoc_string_append_c_quoted(out, options->model_name);
@@ -593,7 +600,7 @@ static byoc_status_t emit_functions(const byoc_compose_entry_t *entry, const nam
   return out->failed ? BYOC_OUT_OF_MEMORY : BYOC_OK;
 }
 
-// What the header declares, once in a translation unit. The guard's value tells it from what other headers declare
+// The declarations of the header, once in a translation unit. The guard's value tells them from those of other headers
 // under the same names.
 static void emit_guarded(const char *file, const byoc_string_t *text, byoc_string_t *out) {
   char upper[BYOC_COMPOSE_PREFIX_BYTES];

@@ -43,7 +43,7 @@ static byoc_status_t read_module(byoc_module_tree_t *tree, const json_t *object,
   size_t index = 0;
   const json_t *symbol = NULL;
   json_array_foreach(json_object_get(object, "symbols"), index, symbol) {
-    if (!json_is_string(symbol)) return byoc_diag_error(diag, BYOC_INVALID_DATA, "a symbol of '%s' is no text", name);
+    if (!json_is_string(symbol)) return byoc_diag_error(diag, BYOC_INVALID_DATA, "a symbol of '%s' is no string", name);
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, json_string_value(symbol), diag));
   }
   return BYOC_OK;

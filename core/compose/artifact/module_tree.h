@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of runtime modules as an artifact's metadata keeps it, read back: who made each and what it imports.
+// The tree of runtime modules, read back from an artifact's metadata: the maker and the imports of each module.
 //
 // Example:
 //   byoc_module_tree_t tree;

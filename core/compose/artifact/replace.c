@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges the data of an artifact: its code stays, byte for byte, if the programs would have the same.
+// Exchanges the data of an artifact: its code stays, byte for byte, if the programs would have the same code.
 #include <elf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +113,8 @@ static byoc_status_t refuse(const replacing_t *replacing, const json_t *root, co
   }
   if (constants != layout->constant_count + layout->weights.count) {
     byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
-                                           "'%s' has %zu constants and would have %zu: what is equal is stored once, "
-                                           "and other constants are equal now",
+                                           "'%s' has %zu constants and would have %zu: equal ones are stored once, "
+                                           "and other ones are equal now",
                                            replacing->path, constants, layout->constant_count + layout->weights.count);
     byoc_diag_hint(diag, "build the model again (byoc build)");
     return status;
@@ -215,7 +215,7 @@ static byoc_status_t find_section(replacing_t *replacing, const char *name, patc
                          replacing->path, name);
 }
 
-// The build-id is made anew when the file is sealed.
+// Sealing makes a new build ID.
 static byoc_status_t find_build_id(replacing_t *replacing, patch_t *patch) {
   static const uint8_t zeros[BYOC_BUILD_ID_BYTES];
   static const byoc_bytes_t none = {zeros, sizeof(zeros)};

@@ -17,7 +17,7 @@
 struct byoc_resolver_t {
   byoc_allocator_t allocator;
   const byoc_host_program_t *program;
-  const char *compiler;        // for what names none of its own; NULL: the default
+  const char *compiler;        // for modules that name none; NULL: the default
   byoc_arena_t arena;          // names
   byoc_map_t addresses;        // symbol, as the program calls it → address
   BYOC_VECTOR(void *) handles; // handles of libraries opened in this process
@@ -135,7 +135,7 @@ static byoc_status_t link_module(byoc_resolver_t *resolver, const byoc_runtime_m
   return BYOC_OK;
 }
 
-// Links everything that needs a linker into one temporary shared object; its file is removed once it is loaded.
+// Links all modules that need a linker into one temporary shared object; its file is removed once it is loaded.
 static byoc_status_t link_modules(byoc_resolver_t *resolver, byoc_diag_t *diag) {
   const byoc_host_program_t *program = resolver->program;
   byoc_allocator_t allocator = resolver->allocator;

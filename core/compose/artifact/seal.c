@@ -12,7 +12,7 @@
 #include "core/base/hash.h"
 #include "core/compose/cc/compiler.h"
 
-// What is still to be written.
+// The changes that are still to be written.
 typedef struct ending_t {
   uint8_t build_id[BYOC_BUILD_ID_BYTES];
   size_t build_id_offset; // in the file; 0 if it has no room for one

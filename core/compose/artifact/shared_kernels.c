@@ -16,7 +16,7 @@ typedef struct finding_t {
   byoc_map_t by_text; // → found_t
 } finding_t;
 
-// What tells the kernel from others: its C, and the level that it is compiled for.
+// The identity of a kernel: its C, and the ISA level that it is compiled for.
 static byoc_status_t describe(const finding_t *finding, const byoc_loop_kernel_t *kernel, size_t level,
                               byoc_string_t *out) {
   byoc_loop_kernel_t nameless = *kernel;
@@ -47,7 +47,7 @@ static byoc_status_t add(finding_t *finding, const byoc_loop_kernel_t *kernel, s
   return BYOC_OK;
 }
 
-// Names them: those of two entries may be called alike.
+// Gives them names: kernels of two entries may have one name.
 static byoc_status_t list_shared(finding_t *finding) {
   byoc_composing_t *composing = finding->composing;
   size_t count = 0;

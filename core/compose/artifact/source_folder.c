@@ -38,11 +38,11 @@ typedef struct writer_t {
   char (*job_names)[JOB_NAME_BYTES]; // of the jobs' files, without .c
 } writer_t;
 
-// ---- what can be C ----
+// ---- checks ----
 
 static byoc_status_t refuse(const char *what, const char *name, const char *target, byoc_diag_t *diag) {
-  byoc_status_t status = byoc_diag_error(
-      diag, BYOC_UNSUPPORTED, "target '%s' handed back %s, '%s', which C source cannot hold", target, what, name);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                                         "target '%s' added %s, '%s', which C source cannot hold", target, what, name);
   byoc_diag_hint(diag, "leave that target out (-t c), or build a static library (model.a)");
   return status;
 }
@@ -110,7 +110,7 @@ static const byoc_composing_entry_t *entry_of(const writer_t *w, size_t job) {
   return found;
 }
 
-// host.c, kernels_0.c, ..., and what backends wrote: NAME.c.
+// host.c, kernels_0.c, ..., and the sources of backends: NAME.c.
 static byoc_status_t write_job(writer_t *w, size_t index) {
   const byoc_compile_job_t *job = &w->composing->jobs.data[index];
   const byoc_composing_entry_t *entry = entry_of(w, index);
@@ -222,7 +222,7 @@ static void begin_array(writer_t *w, const char *type, const char *name) {
   byoc_string_appendf(&w->text, "#include <stdint.h>\n\n#include \"names.h\"\n\n%s %s[] = {", type, name);
 }
 
-// Larger ones are a file that the assembler takes in.
+// The assembler includes larger ones as a file.
 static byoc_status_t write_data(writer_t *w) {
   const byoc_data_layout_t *layout = &w->composing->layout;
   const size_t count = byoc_data_layout_part_count(layout);
@@ -281,7 +281,7 @@ static void fill_in(writer_t *w, const char *word, size_t size) {
   append_flags(native->kernel.data + 1, native->kernel.count - 1, &w->text); // @flags@
 }
 
-// Words between two @ stand for what belongs to this model.
+// Words between two @ are replaced by values of this model.
 static void append_template(writer_t *w, const char *text) {
   for (const char *at = strchr(text, '@'); at != NULL; at = strchr(text, '@')) {
     const char *end = at + 1 + strspn(at + 1, "abcdefghijklmnopqrstuvwxyz");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks for what would be lost when a folder of C source is replaced.
+// Looks for files that would be lost when a folder of C source is replaced.
 #include "core/compose/artifact/source_place.h"
 
 #include <limits.h>
@@ -39,7 +39,7 @@ static bool is_made(const char *known, const char *name) {
 }
 
 typedef struct search_t {
-  const char *path, *known; // the folder, and what byoc wrote there
+  const char *path, *known; // the folder, and the list of files that byoc wrote there
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
 } search_t;
@@ -84,12 +84,13 @@ static byoc_status_t check_files(const char *path, byoc_allocator_t allocator, b
   char *list = byoc_path_join(allocator, path, BYOC_SOURCE_FILES), *known = NULL;
   size_t size = 0;
   if (list == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_status_t status = byoc_file_exists(list)
-                             ? byoc_file_read(list, allocator, diag, &known, &size)
-                             : byoc_diag_error(diag, BYOC_ALREADY_EXISTS,
-                                               "'%s' is a folder of C source by byoc, but '%s', the list of what byoc "
-                                               "wrote there, is missing: it was removed, or an earlier byoc wrote none",
-                                               path, BYOC_SOURCE_FILES);
+  byoc_status_t status =
+      byoc_file_exists(list)
+          ? byoc_file_read(list, allocator, diag, &known, &size)
+          : byoc_diag_error(diag, BYOC_ALREADY_EXISTS,
+                            "'%s' is a folder of C source by byoc, but '%s', the list of files that byoc "
+                            "wrote there, is missing: it was removed, or an earlier byoc wrote none",
+                            path, BYOC_SOURCE_FILES);
   byoc_free(allocator, list);
   if (status != BYOC_OK) {
     byoc_diag_hint(diag, "byoc would replace the folder and cannot tell which files are yours: move them out and "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes an object or a static library of what an artifact consists of.
+// Links the files of an artifact into one object or static library.
 #include "core/compose/artifact/static.h"
 
 #include <ar.h>
@@ -30,7 +30,7 @@ static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   byoc_diag_t *diag = self;
   if (symbol->defined || (strcmp(symbol->name, "dlopen") != 0 && strcmp(symbol->name, "dlmopen") != 0)) return BYOC_OK;
   byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
-                                         "what a backend handed back opens libraries when it runs, which a static "
+                                         "code of a backend opens libraries when it runs, which a static "
                                          "artifact cannot do");
   byoc_diag_hint(diag, "build a shared object (model.so), or leave out the target that does (byoc targets lists them)");
   return status;

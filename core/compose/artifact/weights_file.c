@@ -17,7 +17,7 @@ typedef struct writing_t {
   byoc_data_layout_t *layout;
   byoc_allocator_t allocator;
   byoc_diag_t *diag;
-  byoc_file_view_t older; // `data` is NULL if nothing of it stays
+  byoc_file_view_t older; // `data` is NULL if none of its contents stay
   byoc_weights_view_t kept;
   BYOC_VECTOR(byoc_bytes_t) parts;
   BYOC_VECTOR(byoc_weights_entry_t) entries;
@@ -60,7 +60,7 @@ static bool add_entry(writing_t *writing, byoc_weights_entry_t entry, const char
   return byoc_vector_push(&writing->entries, writing->allocator, entry);
 }
 
-// What the older file holds stays where it is.
+// The contents of the older file keep their offsets.
 static byoc_status_t keep_older(writing_t *writing) {
   const byoc_weights_view_t *kept = &writing->kept;
   writing->end = sizeof(writing->header);
@@ -133,7 +133,7 @@ static byoc_status_t finish(writing_t *writing) {
   return BYOC_OK;
 }
 
-// What has been written need not stay in memory.
+// Pages that have been written need not stay in memory.
 static void forget(void *argument, size_t size_bytes) {
   writing_t *writing = argument;
   if (writing->older.data != NULL && size_bytes >= PAGE_ALIGN_BYTES) byoc_file_view_forget(&writing->older);

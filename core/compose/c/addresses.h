@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A temporary shared object whose functions this process calls. Functions of backends are hidden from outside, so a
-// table of their addresses is linked in and exported. Internal to core/compose.
+// A temporary shared object whose functions this process calls. Functions of backends are hidden, so a table of their
+// addresses is linked in and exported. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_C_ADDRESSES_H_
 #define BYOC_CORE_COMPOSE_C_ADDRESSES_H_
 

@@ -16,7 +16,7 @@
 #define PAGE_BYTES       4096
 #define PAGE_ALIGN_BYTES ((size_t)64 << 10)
 
-// What is read of a model's constants before their pages are forgotten.
+// The bytes of a model's constants that are read before their pages leave memory.
 #define TOUCHED_BYTES ((uint64_t)64 << 20)
 
 // Two pieces of different sizes may start at one place (a tensor and a part of it).
@@ -80,7 +80,7 @@ static byoc_status_t add_inside(byoc_data_layout_t *layout, byoc_data_entry_t *e
   return byoc_vector_push(&layout->entries, layout->allocator, entry) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// Adds what goes into the section in any case.
+// Adds the pieces that always go into the section.
 static byoc_status_t add(byoc_data_layout_t *layout, const void *data, size_t size_bytes, byoc_diag_t *diag) {
   byoc_data_entry_t *entry = NULL;
   BYOC_RETURN_IF_ERROR(enter(layout, data, size_bytes, false, diag, &entry));
@@ -105,7 +105,7 @@ static byoc_status_t add_constant(byoc_data_layout_t *layout, const void *data, 
   return byoc_vector_push(&layout->weights, layout->allocator, entry) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// Constants of texts are pointers: tables in the host program's C.
+// Constants of strings are pointers: tables in the host program's C.
 static bool is_laid_out(const byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_CONSTANT && buffer->type->dtype != BYOC_DTYPE_STRING;
 }
@@ -177,7 +177,7 @@ static byoc_status_t add_others(byoc_data_layout_t *layout, const byoc_host_prog
   return BYOC_OK;
 }
 
-// The hashes of the weights are data, and not code: whoever exchanges weights writes others there.
+// The hashes of the weights are data, and not code: exchanging weights replaces them.
 static byoc_status_t add_wanted(byoc_data_layout_t *layout, byoc_diag_t *diag) {
   const size_t count = layout->weights.count;
   if (count == 0) return BYOC_OK;
@@ -254,7 +254,7 @@ byoc_status_t byoc_data_layout_exceeds(const byoc_host_program_t *const *program
   *out_exceeds = sum >= bytes;
   if (!ok) return byoc_diag_out_of_memory(diag);
   if (!*out_exceeds || count < 2) return BYOC_OK;
-  byoc_data_layout_t layout; // finds what is equal
+  byoc_data_layout_t layout; // finds equal contents
   BYOC_RETURN_IF_ERROR(byoc_data_layout_create(programs, count, true, allocator, diag, &layout));
   *out_exceeds = layout.constants_size_bytes >= bytes;
   byoc_data_layout_deinit(&layout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The read-only data of an artifact: constants, texts and blobs in one section, written without being printed as text.
-// Content that occurs several times is stored once. If they are to lie outside, the constants are listed apart: they go
-// to a weights file (core/compose/artifact/weights_file.h). Internal to core/compose.
+// The read-only data of an artifact: constants, strings and blobs in one section, written without being printed as
+// text. Content that occurs several times is stored once. If they are to lie outside, the constants are listed apart:
+// they go to a weights file (core/compose/artifact/weights_file.h). Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_C_DATA_LAYOUT_H_
 #define BYOC_CORE_COMPOSE_C_DATA_LAYOUT_H_
 
@@ -27,7 +27,7 @@ typedef struct byoc_data_layout_t {
   byoc_allocator_t allocator;
   const byoc_host_program_t *const *programs;
   size_t program_count;
-  uint64_t touched_bytes;                   // of its constants, since their pages were forgotten
+  uint64_t touched_bytes;                   // of its constants, since their pages left memory
   BYOC_VECTOR(byoc_data_entry_t *) entries; // of the section, in order of offset
   BYOC_VECTOR(byoc_data_entry_t *) weights; // constants that lie outside, in order of first use
   byoc_map_t by_piece;                      // address and size as text → entry
@@ -36,12 +36,12 @@ typedef struct byoc_data_layout_t {
   uint64_t size_bytes;
   uint64_t constants_size_bytes; // of all tensors, padding included where they lie in the section
   size_t constant_count;         // of the first entries that are tensors
-  // What is taken from the weights file, as the artifact looks it up (byoc_model_weight_t); NULL: nothing is.
+  // The entries that the artifact looks up in the weights file (byoc_model_weight_t); NULL: none.
   const byoc_data_entry_t *wanted;
   bool is_external; // tensors lie outside
 } byoc_data_layout_t;
 
-// Lays out the constants that the programs' instructions use, then their engines' constants, texts and blobs, and the
+// Lays out the constants that the programs' instructions use, then their engines' constants, JSON and blobs, and the
 // code of their devices. The array outlives the layout.
 byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs, size_t count, bool is_external,
                                       byoc_allocator_t allocator, byoc_diag_t *diag, byoc_data_layout_t *out_layout);
@@ -52,9 +52,9 @@ byoc_status_t byoc_data_layout_exceeds(const byoc_host_program_t *const *program
 void byoc_data_layout_deinit(byoc_data_layout_t *layout);
 // The entry of a piece of data that the program holds; NULL if it was not laid out.
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes);
-// The bytes of a constant have been read: now and then, the pages of all are forgotten.
+// Notes that the bytes of a constant were read; now and then the pages of all constants leave memory.
 void byoc_data_layout_touched(byoc_data_layout_t *layout, uint64_t size_bytes);
-// Nobody reads constants for a while: their pages leave memory now.
+// Constants are not read for a while: their pages leave memory now.
 void byoc_data_layout_forget(byoc_data_layout_t *layout);
 // Hands out the section's size_bytes bytes in parts: padding and data alternate.
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout);

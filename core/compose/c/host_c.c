@@ -112,7 +112,7 @@ static byoc_status_t emit_fill(byoc_host_c_t *host, const byoc_host_instruction_
   return BYOC_OK;
 }
 
-// They are there as long as a collective that begins here runs.
+// The arrays stay as long as a collective that begins here runs.
 static void emit_targets(byoc_host_c_t *host, const byoc_collective_call_t *what, size_t call, byoc_string_t *out) {
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "static const int32_t targets%zu[] = {", call);
@@ -163,8 +163,8 @@ static byoc_status_t emit_engine_call(byoc_host_c_t *host, const byoc_host_instr
 
 static byoc_status_t emit_region(byoc_host_c_t *host, const byoc_host_region_t *region, byoc_string_t *out);
 
-// Whether a run may be ended behind this step. Compilers need as long for that as for the step itself, and kernels that
-// take long ask by themselves.
+// May a run be ended behind this step? The check takes the compiler as much time as the step itself, and long kernels
+// check by themselves.
 static bool asks_for_end(const byoc_host_instruction_t *at, size_t step) {
   enum { PERIOD = 16 };
   const bool may_take_long = at->op == BYOC_HOST_PACKED || at->op == BYOC_HOST_ENGINE || at->op == BYOC_HOST_C_CALL ||
@@ -259,7 +259,7 @@ static size_t count_steps(const byoc_host_region_t *region, size_t most) {
   return count;
 }
 
-// What functions of steps take and pass on, and what they begin with.
+// The parameters and arguments of functions of steps, and their first lines.
 static const char *step_parameters(const byoc_host_c_t *host) {
   if (host->program->is_dynamic) return "byoc_context_t *context";
   return host->options->profile ? "byoc_context_t *context, const void *const *inputs,\n    void *const *outputs, "
@@ -378,7 +378,7 @@ static void emit_caller_pointers(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_deinit(&part);
 }
 
-// What steps begin and end with. Those that hold others have no time of their own.
+// The macros around steps. Steps that hold others have no time of their own.
 static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(
       out, "#define STEP_END(step) \\\n"

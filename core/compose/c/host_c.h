@@ -20,7 +20,7 @@ typedef struct byoc_host_c_tensor_t {
   byoc_dim_t moving;     // and more, over symbols; 0: it stays there
   const char *name;      // of the buffer, for readers
   bool in_cell;          // `cell` holds data and shape
-  bool is_strings;       // a CONSTANT in the table of texts of buffer `cell`
+  bool is_strings;       // a CONSTANT in the table of strings of buffer `cell`
   uint32_t cell;
 } byoc_host_c_tensor_t;
 
@@ -30,7 +30,7 @@ typedef struct byoc_host_c_call_t {
   uint64_t workspace_offset, workspace_size_bytes;
 } byoc_host_c_call_t;
 
-// What the generated file holds, before it is printed.
+// The content of the generated file, before it is printed.
 typedef struct byoc_host_c_t {
   const byoc_host_program_t *program;
   const byoc_compose_options_t *options;
@@ -58,7 +58,7 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
   BYOC_VECTOR(const char *) driver_symbols; // parallel to the drivers of `places`
-  byoc_host_places_t *places;               // what the program has on devices
+  byoc_host_places_t *places;               // the program's devices, tensors and commands
   // While run is printed.
   size_t step, call;   // the next ones
   int depth;           // of indentation
@@ -74,13 +74,13 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
                                const byoc_data_layout_t *layout, byoc_allocator_t allocator, byoc_diag_t *diag,
                                byoc_host_c_t *out_host);
 void byoc_host_c_deinit(byoc_host_c_t *host);
-// Where a piece of read-only data is in its section; `name` is whose it is.
+// The offset of a piece of read-only data in its section; `name` is its owner's.
 byoc_status_t byoc_host_c_place(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
                                 uint64_t *out_offset_bytes);
 // The same for a constant, which may lie in the weights file. Fills in weight and offset_bytes.
 byoc_status_t byoc_host_c_place_constant(byoc_host_c_t *host, const void *data, size_t size_bytes, const char *name,
                                          byoc_host_c_tensor_t *tensor);
-// Where a buffer's bytes are.
+// Finds the location of a buffer's bytes.
 byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *buffer,
                                  byoc_host_c_tensor_t *out_tensor);
 // The index of the dimensions in the pool.
@@ -98,19 +98,20 @@ static inline bool byoc_host_c_is_call(const byoc_host_instruction_t *instructio
          instruction->op == BYOC_HOST_ENGINE || instruction->op == BYOC_HOST_COLLECTIVE;
 }
 
-// host_c_weights.c: the address of a constant for the pointer `format` of a table that stands in the file later, as C
-// text: "0" for a weight, which is filled in when the first context is made.
+// host_c_weights.c: the address of a constant as C text, for the pointer `format` of a table that follows in the file.
+// For a weight it is "0", and the address is filled in when the first context is made.
 void byoc_host_c_emit_constant(byoc_host_c_t *host, const byoc_host_c_tensor_t *constant, byoc_string_t *out,
                                const char *format, ...) __attribute__((format(printf, 4, 5)));
-// What the tables of such pointers begin with: they are written to if there are weights.
+// The first words of tables of such pointers, which are not constant if there are weights.
 static inline const char *byoc_host_c_table_words(const byoc_host_c_t *host) {
   return host->layout->weights.count > 0 ? "static" : "static const";
 }
-// Where the weights lie, for generated code; then, behind all tables, what the artifact takes from the file.
+// The addresses of weights, for generated code; then, behind all tables, the entries that the artifact looks up in the
+// file.
 void byoc_host_c_emit_weight_data(const byoc_host_c_t *host, byoc_string_t *out);
 void byoc_host_c_emit_weights(const byoc_host_c_t *host, byoc_string_t *out);
 
-// Where the entry's text lies among the metadata.
+// The location of the entry's text in the metadata.
 typedef struct byoc_host_c_metadata_t {
   size_t offset_bytes, size_bytes; // without the NUL
 } byoc_host_c_metadata_t;
@@ -129,21 +130,21 @@ void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out);
 void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
 void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
 
-// host_c_trace.c: what a traced artifact tells of its instructions. Nothing is printed for others.
+// host_c_trace.c: the reports of a traced artifact. Nothing is printed for others.
 void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
 // Behind an instruction: reports its results.
 byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                      byoc_string_t *out);
-// At the beginning of a loop's body, whose turn is the C variable turn_STEP, and behind the loop.
+// At the beginning of a loop's body, whose iteration is the C variable turn_STEP, and behind the loop.
 void byoc_host_c_emit_turn(const byoc_host_c_t *host, size_t step, byoc_string_t *out);
 void byoc_host_c_emit_leave(const byoc_host_c_t *host, byoc_string_t *out);
 
-// host_c_device.c: the tables of what the program has on devices. Nothing is printed for a program that has nothing.
+// host_c_device.c: the tables of devices. Nothing is printed for a program without devices.
 void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out);
 static inline bool byoc_host_c_has_devices(const byoc_host_c_t *host) {
   return host->places->tables.device_count > 0;
 }
-// A command, and what waits for commands. Prints nothing and returns false for other instructions.
+// Commands, and instructions that wait for commands. Prints nothing and returns false for others.
 bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                               byoc_string_t *out, byoc_status_t *out_status);
 // Reports a result that is on a device.
@@ -157,8 +158,7 @@ typedef byoc_status_t (*byoc_host_c_emit_region_t)(byoc_host_c_t *host, const by
 // `emit_region` prints nested regions.
 byoc_status_t byoc_host_c_emit_dynamic(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                        byoc_host_c_emit_region_t emit_region, byoc_string_t *out);
-// host_c_loop.c: loops that count, and what depends on symbols. Prints nothing and returns false for other
-// instructions.
+// host_c_loop.c: loops that count, scalars and moving views. Prints nothing and returns false for other instructions.
 bool byoc_host_c_emit_counting(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                byoc_host_c_emit_region_t emit_region, byoc_string_t *out, byoc_status_t *out_status);
 // Behind a loop: its results are what was carried, the cells of its parameters are released, and its block is closed.
@@ -170,8 +170,7 @@ void byoc_host_c_emit_checks(byoc_host_c_t *host, const byoc_host_instruction_t 
 // All targets get their sources' values at once.
 void byoc_host_c_emit_assign(const byoc_host_c_t *host, byoc_host_buffer_t *const *targets,
                              byoc_host_buffer_t *const *sources, size_t count, byoc_string_t *out);
-// Before a call: fills in what is in cells of its tensors, where views have moved to, and the values of a kernel's
-// symbols.
+// Before a call: fills in tensors that are in cells, the offsets of moving views, and the values of a kernel's symbols.
 void byoc_host_c_emit_placing(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t call,
                               byoc_string_t *out);
 // An address as C text.
@@ -188,21 +187,21 @@ static inline void byoc_host_c_indent(const byoc_host_c_t *host, byoc_string_t *
 // Text for a line comment: no line ends, no backslashes.
 void byoc_host_c_comment(byoc_string_t *out, const char *text);
 
-// metadata.c: the JSON that travels in the artifact. `compiler_version` may be NULL.
+// core/compose/artifact/metadata.c: the JSON in the artifact. `compiler_version` may be NULL.
 byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const byoc_compose_options_t *options,
                                     const byoc_data_layout_t *layout, const char *compiler_version,
                                     byoc_allocator_t allocator, byoc_diag_t *diag, char **out_text);
-// Where the metadata say which code it is, so many digits of BYOC_CODE_UNKNOWN stand at first
+// The metadata hold this many digits of BYOC_CODE_UNKNOWN until the hash of the code is known
 // (core/compose/artifact/code.c).
 #define BYOC_CODE_KEY     "\"code\":\""
 #define BYOC_CODE_UNKNOWN "00000000000000000000000000000000"
-// May the code depend on the elements of this constant of the model? Texts are in the code.
+// May the code depend on the elements of this constant of the model? Strings are in the code.
 static inline bool byoc_compose_is_read(const byoc_constant_t *constant) {
   return constant->is_read || constant->type->dtype == BYOC_DTYPE_STRING;
 }
-// What the metadata say of the content of such a one.
+// The hash of its content in the metadata.
 json_t *byoc_compose_read_json(byoc_constant_t *constant);
-// A hash of everything about a module that has a part in the artifact, its constants aside.
+// A hash of all properties of a module that go into the artifact, its constants aside.
 void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher);
 
 #endif // BYOC_CORE_COMPOSE_C_HOST_C_H_

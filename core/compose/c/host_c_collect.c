@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the generated file holds: every call's tensors, shapes, declarations, setups.
+// Collects the content of the generated file: every call's tensors, shapes, declarations, setups.
 #include <stdio.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ byoc_status_t byoc_host_c_locate(byoc_host_c_t *host, const byoc_host_buffer_t *
   }
   case BYOC_HOST_BUFFER_LOCAL:
     if (root->offset_bytes == BYOC_HOST_OFFSET_NONE) {
-      return byoc_diag_error(host->diag, BYOC_INTERNAL, "the buffer '%s' has no place in the workspace", root->name);
+      return byoc_diag_error(host->diag, BYOC_INTERNAL, "the buffer '%s' has no offset in the workspace", root->name);
     }
     offset += root->offset_bytes;
     break;
@@ -213,7 +213,7 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
   return BYOC_OK;
 }
 
-// The trace needs the dimensions of what is no operand of a call, too.
+// The trace also needs the dimensions of buffers that are no operands of calls.
 static byoc_status_t add_result_shapes(byoc_host_c_t *host, const byoc_host_instruction_t *instruction) {
   uint32_t shape = 0;
   for (size_t i = 0; i < instruction->results.count; i++) {

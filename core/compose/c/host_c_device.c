@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program has on devices, as C: the tables that a context opens, and the commands of a run.
+// Prints a program's devices as C: the tables that a context opens, and the commands of a run.
 #include <inttypes.h>
 #include <string.h>
 

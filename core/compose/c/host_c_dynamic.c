@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow, cells and symbols as C. Only branches and loops that count are in static programs, too.
+// Prints control flow, cells and symbols as C. Static programs have branches and counting loops only.
 #include <string.h>
 
 #include "core/compose/c/host_c.h"

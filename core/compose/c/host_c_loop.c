@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops that count, and what depends on their indices, as C: scalars, stored elements, views that move.
+// Prints counting loops as C, with the scalars, stored elements and moving views that depend on their indices.
 #include "core/compose/c/host_c.h"
 
 static void emit_end(const byoc_host_c_t *host, size_t step, byoc_string_t *out) {
@@ -9,7 +9,7 @@ static void emit_end(const byoc_host_c_t *host, size_t step, byoc_string_t *out)
 
 // ---- symbols ----
 
-// Sets a symbol to what stands in `value`, and checks it unless it cannot be negative.
+// Sets a symbol to the expression `value`, and checks it unless it cannot be negative.
 static void emit_symbol(const byoc_host_c_t *host, uint32_t symbol, const char *value, byoc_host_range_t range,
                         size_t step, byoc_string_t *out) {
   const char *name = host->program->symbols.data[symbol];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constant tables of the generated file.
+// Prints the constant tables of the generated file.
 #include <stdio.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void emit_tensor(byoc_host_c_t *host, const byoc_host_c_tensor_t *tensor,
   byoc_string_append(out, "\n");
 }
 
-// Constants of texts: tables of pointers.
+// Constants of strings: tables of pointers.
 static void emit_strings(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < host->program->buffers.count; i++) {
     const byoc_host_buffer_t *buffer = host->program->buffers.data[i];
@@ -78,7 +78,7 @@ static bool is_made_once(const byoc_host_program_t *program, const byoc_host_buf
   return allocate != NULL;
 }
 
-// The cell that is made for nothing else but to become the output; BYOC_CELL_NONE: there is none.
+// The cell that is made only to become the output; BYOC_CELL_NONE: there is none.
 static uint32_t find_home(const byoc_host_program_t *program, const byoc_host_buffer_t *output, const uint32_t *homes,
                           size_t count) {
   for (size_t k = 0; k < output->uses.count; k++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a traced artifact tells of its instructions: a table with their names, and a report behind each.
+// Prints the reports of a traced artifact: a table with the names of instructions, and a call behind each.
 #include "core/compose/c/host_c.h"
 
 // Appends the buffers' names to the table; operands that are left out have none.
@@ -49,7 +49,7 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "if (TRACED()) {\n");
   host->depth++;
-  if (byoc_host_places_command(host->places, instruction) != BYOC_PLACE_NONE) { // only now what it wrote is there
+  if (byoc_host_places_command(host->places, instruction) != BYOC_PLACE_NONE) { // only now its results are there
     byoc_host_c_indent(host, out);
     byoc_string_append(out, "status = byoc_devices_settle(devices);\n");
     byoc_host_c_indent(host, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of an artifact whose constants lie in a weights file (core/runtime/weights.h).
+// Prints the tables of an artifact whose constants lie in a weights file (core/runtime/weights.h).
 #include <inttypes.h>
 #include <stdarg.h>
 

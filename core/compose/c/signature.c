@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes what a program and its callers must agree about into one number.
+// Hashes the inputs and outputs of a program, on which it and its callers must agree, into one number.
 #include "core/compose/c/signature.h"
 
 #include "core/base/hash.h"

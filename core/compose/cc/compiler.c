@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiling: source text in, relocatable object out, the same bytes every time.
+// Compiles source text into relocatable objects: the same bytes every time.
 #include "core/compose/cc/compiler.h"
 
 #include <pthread.h>
@@ -19,12 +19,12 @@
 #include "core/compose/cc/tool.h"
 #include "core/runtime/processors.h"
 
-// Must change whenever something here or in tool.c changes what a compilation means.
+// Must change whenever a change here or in tool.c changes the objects of compilations.
 #define CACHE_FORMAT    "byoc object 3"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-// "native" means something else on every processor.
+// "native" means another instruction set on each processor.
 static void hash_processor(byoc_sha256_t *hasher) {
 #if defined(__x86_64__)
   for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; leaf++) {
@@ -47,8 +47,7 @@ static void hash_flags(byoc_sha256_t *hasher, const char *const *flags) {
   for (; *flags != NULL; flags++) byoc_sha256_update_text(hasher, *flags);
 }
 
-// The hash of what the result of compiling `source` depends on; without an object: of what the precompiled preamble
-// does.
+// The hash of all inputs of compiling `source`; with "" as `source`: the key of the precompiled preamble.
 static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler, const char *version,
                              const char *source) {
   byoc_sha256_t hasher;

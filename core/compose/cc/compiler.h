@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C compiler as a service: compile, with a cache on disk keyed by content; link; say clearly when it is missing.
+// The C compiler as a service: it compiles, with a cache on disk keyed by content, and links. A missing compiler is
+// reported with a hint.
 #ifndef BYOC_CORE_COMPOSE_CC_COMPILER_H_
 #define BYOC_CORE_COMPOSE_CC_COMPILER_H_
 
@@ -31,7 +32,7 @@ byoc_status_t byoc_compile(const byoc_compile_job_t *job, byoc_allocator_t alloc
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects);
 
-// What byoc_link_shared leaves room for if a job asks for a build ID: 16 bytes of zeros.
+// The bytes of a build ID, zeros at first, for which byoc_link_shared leaves room if a job asks for one.
 #define BYOC_BUILD_ID_BYTES 16
 #define BYOC_BUILD_ID_ROOM  "0x00000000000000000000000000000000"
 
@@ -40,7 +41,7 @@ typedef struct byoc_link_job_t {
   const char *compiler;     // link driver; NULL: default
   const char *const *files; // objects and archives by path, in order
   size_t file_count;
-  const char *const *names;  // what messages call the files; NULL, as a whole or one by one: their paths
+  const char *const *names;  // names of the files in messages; NULL, as a whole or one by one: their paths
   const char *const *needed; // "libfoo.so.1"
   size_t needed_count;
   const char *const *search; // folders that hold them, for the linker and for the loader
@@ -52,7 +53,7 @@ typedef struct byoc_link_job_t {
   bool allow_undefined;     // for the evaluator only; artifacts refuse undefined symbols
 } byoc_link_job_t;
 byoc_status_t byoc_link_shared(const byoc_link_job_t *job, byoc_diag_t *diag);
-// Links the same files into one object, in which what the exports do not need is left out and undefined symbols stay.
+// Links the same files into one object, without sections that the exports do not need. Undefined symbols stay.
 byoc_status_t byoc_link_relocatable(const byoc_link_job_t *job, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_CC_COMPILER_H_

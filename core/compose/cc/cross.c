@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an artifact for another machine needs of this one: a compiler, and the runtime compiled by it.
+// Finds the compiler for another machine, and compiles the runtime of artifacts by it.
 #include "core/compose/cc/cross.h"
 
 #include <ar.h>
@@ -68,7 +68,7 @@ static const char *keep_name(void *self, const char *name, bool defined) {
   return name;
 }
 
-// Renaming nothing adds the index, by which the linker takes only what a program needs.
+// Renaming nothing adds the index, by which the linker takes only the members that a program needs.
 static byoc_status_t index_archive(const byoc_string_t *plain, byoc_string_t *out, byoc_diag_t *diag) {
   if (plain->failed) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(byoc_ar_rename(plain->data, plain->size, "the runtime", keep_name, NULL, out, diag));

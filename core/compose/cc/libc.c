@@ -42,7 +42,7 @@ static byoc_status_t ask(const char *compiler, const char *file, byoc_diag_t *di
   return status;
 }
 
-// The parts stand beside it, empty, for programs of before.
+// The parts are beside it, empty, for older programs.
 static bool has_parts(const char *path) {
   static const char *const parts[] = {"libpthread.so.0", "libdl.so.2"};
   char part[PATH_MAX];

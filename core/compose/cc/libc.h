@@ -20,7 +20,7 @@ byoc_status_t byoc_libc_open(const char *compiler, byoc_diag_t *diag, byoc_libc_
 void byoc_libc_close(byoc_libc_t *libc); // accepts one that is all zeros
 
 // Changes a shared object that needs libpthread.so.0 and libdl.so.2 (byoc_link_job_t.needs_parts_of_libc) so that it
-// asks for the oldest versions of what it uses (core/base/elf_version.h).
+// asks for the oldest versions of its symbols (core/base/elf_version.h).
 byoc_status_t byoc_libc_lower_versions(const byoc_libc_t *libc, const char *path, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_CC_LIBC_H_

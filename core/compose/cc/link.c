@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links objects and archives into one shared object that exports what was asked for and nothing else, or into one
+// Links objects and archives into one shared object that exports the requested symbols only, or into one relocatable
 // object.
 #include <string.h>
 
@@ -7,9 +7,8 @@
 #include "core/compose/cc/tool.h"
 #include "core/module/runtime_module.h"
 
-// What every shared object of ours is linked with. No debug sections: the bytes depend on the content alone. pthread
-// and dl are part of libc since glibc 2.34; --as-needed drops them there, unless the artifact is to run with older
-// ones.
+// The flags of every shared object of ours. No debug sections: the bytes depend on the content alone. pthread and dl
+// are part of libc since glibc 2.34; --as-needed drops them there, unless the artifact is to run with older ones.
 static const char *const link_flags[] = {
     "-shared", "-fPIC",   "-Wl,-z,relro",   "-Wl,-z,now",        "-Wl,-z,noexecstack", "-static-libgcc",
     "-Wl,-S",  "-Wl,-O1", "-Wl,-Bsymbolic", "-Wl,--gc-sections", "-Wl,--as-needed"};
@@ -28,7 +27,7 @@ static byoc_status_t write_exports(const byoc_link_job_t *job, const char *path,
   return status;
 }
 
-// What goes in, and what comes out.
+// The input files and the output.
 static void add_files(byoc_command_t *command, const byoc_link_job_t *job) {
   // An archive member is pulled in for an exported symbol too.
   for (size_t i = 0; i < job->export_count; i++) byoc_command_addf(command, "-Wl,-u,%s", job->exports[i]);

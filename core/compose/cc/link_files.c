@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes what a link takes as files of one folder, each content once.
+// Writes the inputs of a link as files of one folder, each content once.
 #include "core/compose/cc/link_files.h"
 
 #include <stdio.h>
@@ -174,7 +174,7 @@ static byoc_status_t write_content(byoc_link_files_t *files, const byoc_link_fil
   byoc_content_hash_format(hash, digits);
   snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
   if (byoc_text_map_find(&files->contents, key) != NULL) return BYOC_OK;
-  // Names by position: the order of the link is the order of the module, whatever the files were called.
+  // Names by position: the order of the link is the order of the module, independent of the files' own names.
   char name[32];
   snprintf(name, sizeof(name), "%04zu.%s", files->paths.count, byoc_is_ar(data, size_bytes) ? "a" : "o");
   BYOC_RETURN_IF_ERROR(list_path(files, file, name, diag));

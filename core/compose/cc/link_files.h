@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes into a link: objects and archives as files of one folder, each content once. Internal to core/compose.
+// The files of a link: objects and archives in one folder, each content once. Internal to core/compose.
 //
 // Files are collected first. byoc_link_files_write writes them once it is known which symbols occur in several modules
 // (core/compose/cc/scopes.h). Contents are borrowed until then.
@@ -28,12 +28,12 @@ typedef struct byoc_link_files_t {
   const char *folder;
   byoc_machine_t machine; // that all files must be for
   BYOC_VECTOR(byoc_link_file_t) files;
-  BYOC_VECTOR(const char *) reserved; // names that no file may take from whoever has them
+  BYOC_VECTOR(const char *) reserved; // reserved names: no file may define them in place of their owner
   // Modules whose symbols come from shared libraries.
   BYOC_VECTOR(const byoc_runtime_module_t *) outside;
-  byoc_map_t contents;              // hash and size of what was written → anything
+  byoc_map_t contents;              // hash and size of written contents → any pointer
   BYOC_VECTOR(const char *) paths;  // once written, in the order of the link
-  BYOC_VECTOR(const char *) names;  // parallel to paths: what messages call them by; NULL: by the path
+  BYOC_VECTOR(const char *) names;  // parallel to paths: names for messages; NULL: the path
   BYOC_VECTOR(const char *) needed; // shared libraries that stay outside, each once
   BYOC_VECTOR(const char *) search; // folders that may hold them, each once
 } byoc_link_files_t;
@@ -45,18 +45,17 @@ byoc_status_t byoc_link_files_add(byoc_link_files_t *files, const void *data, si
 // Lists a file of the program itself that is in the folder already, with the symbols that it defines.
 byoc_status_t byoc_link_files_add_path(byoc_link_files_t *files, const char *name, const char *const *symbols,
                                        size_t symbol_count, byoc_diag_t *diag);
-// Names that no file may take from whoever has them.
+// Reserves names: no file may define them in place of their owner.
 byoc_status_t byoc_link_files_reserve(byoc_link_files_t *files, const char *const *symbols, size_t symbol_count,
                                       byoc_diag_t *diag);
-// Lists the files of a library or an engine, and what it needs from outside; before them goes the object that its C
-// source was compiled into (NULL: there is none). BYOC_ALREADY_EXISTS if two modules without files list one symbol: a
-// process finds only one of them.
-// BYOC_UNSUPPORTED if a file is for another machine.
+// Lists the files of a library or an engine, and the libraries that it needs from outside. The object of its C source
+// comes first (NULL: there is none). BYOC_ALREADY_EXISTS if two modules without files list one symbol: a process finds
+// only one of them. BYOC_UNSUPPORTED if a file is for another machine.
 byoc_status_t byoc_link_files_add_module(byoc_link_files_t *files, const byoc_runtime_module_t *module,
                                          const byoc_bytes_t *object, byoc_diag_t *diag);
 // The runtime that travels in every artifact.
 byoc_status_t byoc_link_files_add_runtime(byoc_link_files_t *files, byoc_diag_t *diag);
-// Writes them all, and lists their paths. `graph` (may be NULL) says what listed symbols are called by.
+// Writes them all, and lists their paths. `graph` (may be NULL) has the names by which programs call listed symbols.
 byoc_status_t byoc_link_files_write(byoc_link_files_t *files, const byoc_graph_module_t *graph, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_COMPOSE_CC_LINK_FILES_H_

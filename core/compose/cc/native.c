@@ -40,11 +40,11 @@ byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t 
     features = byoc_target_cpu_features(native, "mcpu");
   }
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, byoc_arena_format(arena, "-O%d", (int)level), diag));
-  // Nobody reads errno or floating-point flags; saying so lets sqrt, floor and the like become instructions.
+  // Kernels read no errno and no floating-point flags; with these flags sqrt, floor and the like become instructions.
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-math-errno", diag));
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fno-trapping-math", diag));
   // Reductions name the sums that may be taken in any order.
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, "-fopenmp-simd", diag));
-  // Single extensions rather than -march: the object depends on what was asked for, not on the machine that builds it.
+  // Single extensions rather than -march: the object depends on the options, not on the machine that builds it.
   return byoc_cpu_flags(features, push_feature_flag, &(flag_sink_t){out_flags, arena}, diag);
 }

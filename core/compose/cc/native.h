@@ -14,7 +14,7 @@ typedef struct byoc_native_flags_t {
 } byoc_native_flags_t;
 
 // The compiler that -cc of target "c" among `targets` (may be NULL) names, else the one for their machine; NULL: the
-// default. It compiles and links everything that names no compiler of its own.
+// default. It compiles and links all modules that name no compiler of their own.
 const char *byoc_native_compiler(const byoc_target_list_t *targets);
 // Reads the options of target "c" among `targets` (may be NULL: -O3 and only the base instruction set). Everything
 // lives in `arena`.

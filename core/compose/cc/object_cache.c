@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// <cache>/objects/<2 digits>/<the other 62>: a header with the key and the hash of what follows, then the object.
+// Keeps objects at <cache>/objects/<2 digits>/<the other 62>: a header with the key and the hash of the object, then
+// the object.
 #include "core/compose/cc/object_cache.h"
 
 #include <fcntl.h>

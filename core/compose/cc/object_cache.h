@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled objects on disk, by the hash of everything that they depend on; verdicts on code lie among them
-// (core/measure/verdict.h). Internal to core/compose and core/measure.
+// Compiled objects on disk, by the hash of all inputs; verdicts on code lie among them (core/measure/verdict.h).
+// Internal to core/compose and core/measure.
 #ifndef BYOC_CORE_COMPOSE_CC_OBJECT_CACHE_H_
 #define BYOC_CORE_COMPOSE_CC_OBJECT_CACHE_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files: <cache>/preambles/<64 digits>.h; compiled, <64 digits>.h.gch; and <64 digits>.h.sum, the hash of the compiled
-// form. The compiler trusts what it finds there, so all of it is checked before each use. clang's form names the header
-// by path and time, so the header is written once and never rewritten.
+// form. The compiler trusts these files, so all of them are checked before each use. clang's form names the header by
+// path and time, so the header is written once and never rewritten.
 #include "core/compose/cc/preamble.h"
 
 #include <fcntl.h>
@@ -89,7 +89,7 @@ static bool is_sound(const preamble_paths_t *paths, const char *text) {
                file_is(paths->sum, digits, &why);
   if (sound) return true;
   byoc_log(BYOC_LOG_WARNING, "precompiled headers in the cache are not used, and made again: %s",
-           why.message[0] != '\0' ? why.message : "they are not what was stored");
+           why.message[0] != '\0' ? why.message : "they are not the stored ones");
   remove_all(paths);
   return false;
 }

@@ -11,8 +11,8 @@
 
 // The path of a header that holds job->preamble, for -include, with its precompiled form beside it, where gcc and clang
 // look for it. `key`: the hash of all that it depends on. It is made if it is not there yet; NULL if it cannot be made
-// (no cache, a compiler of another kind), which only makes compiling slower. One that was changed, or that somebody
-// else could have written, is made again, with a warning. From `allocator`. Thread-safe.
+// (no cache, a compiler of another kind), which only makes compiling slower. One that was changed, or that another user
+// could have written, is made again, with a warning. From `allocator`. Thread-safe.
 char *byoc_preamble_get(const byoc_compile_job_t *job, const char *compiler, const byoc_digest_t *key,
                         byoc_allocator_t allocator);
 // Removes the precompiled form: it did not work.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which module a symbol belongs to: reads what files define and refer to, and finds names under which all of it
-// coexists.
+// Decides which module a symbol belongs to: reads the symbols of files, and finds names under which all of them
+// coexist.
 #include "core/compose/cc/scopes.h"
 
 #include <dlfcn.h>
@@ -23,7 +23,7 @@ typedef struct content_t {
 typedef struct scope_t {
   const byoc_runtime_module_t *module; // NULL: PROGRAM
   BYOC_VECTOR(uint32_t) contents;
-  BYOC_VECTOR(uint64_t) marks; // parallel to contents: hash of the names that are changed, and to what; 0: none
+  BYOC_VECTOR(uint64_t) marks; // parallel to contents: hash of the changed names and the new ones; 0: none
   const char **renamed;        // new name, by name; NULL: the name stays
 } scope_t;
 
@@ -360,8 +360,8 @@ static void mark_files(byoc_scopes_t *s) {
   }
 }
 
-// Repeats until nothing changes: a file with one changed name is another file, so all that it defines needs names of
-// its own. A name is changed three times at most.
+// Repeats until nothing changes. A file with one changed name differs from its copies in other modules, so the other
+// names that it defines are changed too. A name is changed three times at most.
 static byoc_status_t decide(byoc_scopes_t *s) {
   BYOC_RETURN_IF_ERROR(name_listed(s));
   for (uint32_t i = 0; i < s->names.count; i++) BYOC_RETURN_IF_ERROR(choose_keeper(s, i));

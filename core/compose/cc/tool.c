@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler as a program: finding it, its version, running it.
+// Finds the compiler and its version, and runs it.
 #define _GNU_SOURCE // memmem
 #include "core/compose/cc/tool.h"
 
@@ -85,7 +85,7 @@ void byoc_command_deinit(byoc_command_t *command) {
   byoc_arena_deinit(&command->arena);
 }
 
-// What a driver prints when its linker failed: the linker itself has said more.
+// Messages of a driver whose linker failed: the linker's own messages have the reason.
 static bool is_summary(const char *line, size_t size) {
   static const char *const summaries[] = {"ld returned ", "linker command failed"};
   for (size_t i = 0; i < sizeof(summaries) / sizeof(summaries[0]); i++) {
@@ -285,7 +285,7 @@ static byoc_status_t ask_version(const char *compiler, byoc_diag_t *diag, const 
   byoc_process_options_t options = {.variables = english, .without_errors = true, .timeout_ms = 20000};
   if (command.failed || !byoc_vector_push(&command.arguments, allocator, NULL)) status = byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);
-  // Once more, in case it was memory or descriptors that it lacked, or the clock leapt: the answer is part of all keys.
+  // Asks once more, in case memory or descriptors ran out, or the clock leapt: the answer is part of all keys.
   if (status == BYOC_OK && (result.exit_code != 0 || output.size == 0)) {
     byoc_string_clear(&output);
     status = byoc_process_run(command.arguments.data, &options, &output, diag, &result);

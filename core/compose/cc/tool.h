@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compiling and linking share: finding the compiler, its command line, its messages. Internal to core/compose.
+// Command lines of compilers and linkers, and their messages. Internal to core/compose.
 #ifndef BYOC_CORE_COMPOSE_CC_TOOL_H_
 #define BYOC_CORE_COMPOSE_CC_TOOL_H_
 
@@ -17,7 +17,7 @@ typedef struct byoc_command_place_t {
 // A command line under construction; `failed` is sticky.
 typedef struct byoc_command_t {
   byoc_arena_t arena;
-  BYOC_VECTOR(byoc_command_place_t) places; // what messages call a path
+  BYOC_VECTOR(byoc_command_place_t) places; // names of paths in messages
   BYOC_VECTOR(const char *) arguments;
   const char *folder; // for its temporary files; NULL: that of the caller
   bool failed;
@@ -29,10 +29,10 @@ void byoc_command_deinit(byoc_command_t *command);
 void byoc_command_add(byoc_command_t *command, const char *argument); // copied
 void byoc_command_addf(byoc_command_t *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Messages say `name` instead of the path in what the tool printed; if two paths fit, the one that was added first.
+// Messages of the tool get `name` instead of the path; if two paths fit, the one that was added first.
 void byoc_command_name(byoc_command_t *command, const char *path, const char *name);
 // The command works in this temporary folder: the tools' own temporary files go there, so that they are removed with it
-// if a tool is killed, and messages leave out the folder in front of what lies in it.
+// if a tool is killed, and messages leave out the folder in paths.
 void byoc_command_work_in(byoc_command_t *command, const char *folder);
 
 // Runs it in `directory` (NULL: the caller's), with messages in English. A non-zero exit is BYOC_TOOL, or BYOC_IO if
@@ -48,7 +48,7 @@ extern const char *const byoc_flags_after[];
 void byoc_command_add_compilation(byoc_command_t *command, const byoc_compile_job_t *job);
 
 // `compiler`, or the default one if it is NULL (see byoc_compile_job_t). BYOC_NOT_FOUND, with a hint how to get one, if
-// the one named here or in $CC is not there.
+// the one named here or in $CC is missing.
 byoc_status_t byoc_c_compiler_find(const char *compiler, byoc_diag_t *diag, const char **out_compiler);
 
 // The headers that generated code includes, as they travel inside this program.

@@ -11,43 +11,44 @@
 // library opened in this process, or links objects into a temporary shared object).
 typedef struct byoc_symbol_resolver_t {
   void *self;
-  // Stores the address in *out_address, or reports what is missing.
+  // Stores the address in *out_address, or reports the missing function.
   byoc_status_t (*resolve)(void *self, const char *symbol, byoc_diag_t *diag, void **out_address);
 } byoc_symbol_resolver_t;
 
-// A runtime table without an evaluator, for setting up libraries: loops run on the calling thread, error texts are
+// A runtime table without an evaluator, for setting up libraries: loops run on the calling thread, error messages are
 // dropped.
 byoc_runtime_t byoc_serial_runtime(int32_t thread_count);
 
 typedef struct byoc_evaluator_t byoc_evaluator_t;
 
-// Prepares everything that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
-// `program` must be planned; it and what the resolver found must outlive the evaluator.
+// Prepares all state that does not depend on data: interpreters, engine instances, libffi call interfaces, memory.
+// `program` must be planned. The program and the code that the resolver found must outlive the evaluator.
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator);
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // From now on `sink` gets each result of each instruction that runs, as byoc_artifact_t.trace reports them; NULL: no
-// more. What events point to lives as long as the evaluator.
+// more. Strings of events live as long as the evaluator.
 byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
                                    byoc_diag_t *diag);
-// How this rank talks to the others; it outlives the evaluator. NULL: it is the only one. BYOC_INVALID_ARGUMENT unless
-// it fits the program.
+// The communicator of this rank; it outlives the evaluator. NULL: there is one rank. BYOC_INVALID_ARGUMENT unless it
+// fits the program.
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,
                                               byoc_diag_t *diag);
-// The most turns of a loop, as byoc_context_options_t.max_iterations; 0: no limit.
+// The most iterations of a loop, as byoc_context_options_t.max_iterations; 0: no limit.
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations);
-// What ends a run early, as byoc_context_options_t.timeout_ms and .cancel do; 0 and NULL: nothing.
+// Ends runs early, as byoc_context_options_t.timeout_ms and .cancel do; 0 and NULL: never.
 void byoc_evaluator_set_stop(byoc_evaluator_t *evaluator, uint64_t timeout_ms, const volatile int32_t *cancel);
 // Memory that the program allocates is filled with `byte` from now on, so that a test sees whether results depend on
-// what is undefined.
+// undefined bytes.
 void byoc_evaluator_set_undefined(byoc_evaluator_t *evaluator, uint8_t byte);
-// Stands between the evaluator and the code of backends, for tools that watch what that code does.
+// Stands between the evaluator and the code of backends, for tools that watch that code.
 typedef struct byoc_call_watch_t {
   void *self;
-  // Is called instead of each function of a backend, and runs it by `body(body_self, call)`, as often as it likes and
-  // with tensors and a workspace wherever it likes, as long as the results end up where `call` has them. Returns the
-  // status of the call. `keeps_results`: results hold data that the function reads (a C matrix that is added to).
+  // The evaluator calls this instead of each function of a backend. It runs the function by `body(body_self, call)`,
+  // any number of times, with tensors and a workspace of its choice. In the end the results must be where `call` has
+  // them. Returns the status of the call. `keeps_results`: results hold data that the function reads (a C matrix that
+  // is added to).
   int32_t (*run)(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
                  int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self);
 } byoc_call_watch_t;

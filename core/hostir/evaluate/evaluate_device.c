@@ -43,7 +43,7 @@ byoc_status_t byoc_evaluator_lend(byoc_evaluator_t *evaluator) {
   return byoc_devices_lend(evaluator->devices);
 }
 
-// Where something is in the memory of a device.
+// An address in the memory of a device.
 static uint64_t place_of(const byoc_evaluator_t *evaluator, const byoc_host_patch_t *patch) {
   return evaluator->devices->tensors[patch->tensor].offset_bytes + patch->offset_bytes +
          (uint64_t)byoc_evaluator_value(evaluator, patch->value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the evaluator share. Internal to core/hostir.
+// The prepared instructions and the state of the evaluator, for its files. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_INTERNAL_H_
 
@@ -20,7 +20,7 @@ typedef struct byoc_steps_t {
   size_t count;
 } byoc_steps_t;
 
-// Everything prepared for one instruction.
+// The prepared state of one instruction.
 struct byoc_step_t {
   const byoc_host_instruction_t *instruction;
   DLTensor *tensors; // operands, the values of a kernel's symbols, results; data filled in before each call
@@ -35,8 +35,8 @@ struct byoc_step_t {
   uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
   uint32_t command;                    // of a device; BYOC_PLACE_NONE: none
-  bool is_watched;                     // what runs is a backend's
-  byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or nobody asked
+  bool is_watched;                     // it runs a function of a backend
+  byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or there is no trace
 };
 
 struct byoc_evaluator_t {
@@ -50,11 +50,11 @@ struct byoc_evaluator_t {
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
-  byoc_frame_t frame;      // cells by buffer index; results and texts of the last run
+  byoc_frame_t frame;      // cells by buffer index; results and strings of the last run
   const byoc_host_places_t *places;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
-  uint32_t loop_depth;     // loops around what runs now
+  uint32_t loop_depth;     // loops around the present instruction
   byoc_call_watch_t watch; // run NULL: nobody watches
   byoc_stop_t stop;
   bool fills_undefined; // with `undefined`
@@ -63,7 +63,7 @@ struct byoc_evaluator_t {
 
 // In evaluate_trace.c: reports the results of an instruction that has ended.
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step);
-// In evaluate_device.c: opens what the program has on devices.
+// In evaluate_device.c: opens the program's devices.
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
                                           byoc_diag_t *diag);
 // Lets devices use the caller's buffers where they can.
@@ -76,8 +76,8 @@ int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim);
 uint8_t *byoc_evaluator_address(byoc_evaluator_t *evaluator, const byoc_host_buffer_t *buffer);
 // In evaluate_run.c: runs the body after the inputs were placed.
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag);
-// Reports `status` with the text that runtime->set_error received, or why the run was to end. `what` failed; NULL: the
-// text says it.
+// Reports `status` with the message that runtime->set_error received, or with the reason why the run had to end. `what`
+// failed; NULL: the message says it.
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     byoc_diag_t *diag);
 

@@ -83,7 +83,7 @@ static byoc_status_t call_c(byoc_evaluator_t *evaluator, byoc_step_t *step, cons
   return status;
 }
 
-// One function of a backend, on its way to the watch.
+// A call of a backend's function that the watch handles.
 typedef struct backend_call_t {
   byoc_evaluator_t *evaluator;
   byoc_step_t *step;
@@ -285,7 +285,7 @@ static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_ins
   const byoc_dim_t *next = i->dims;
   for (size_t k = 0; k < i->results.count; ++k) {
     uint32_t result = i->results.data[k]->index;
-    if (k + 2 < body->parameters.count) { // no iteration: what goes in comes out
+    if (k + 2 < body->parameters.count) { // no iteration: the initial values are the results
       byoc_frame_assign(frame, &body->parameters.data[k + 2]->index, &i->operands.data[k + 2]->index, 1);
       continue;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces of the evaluator: what it tells of its instructions.
+// Reports the results of instructions to the evaluator's trace.
 #include "core/hostir/evaluate/evaluate_internal.h"
 
 // The names of buffers; operands that are left out have none.
@@ -53,7 +53,7 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
 
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
-  if (step->command != BYOC_PLACE_NONE && i->results.count > 0) { // only now what it wrote is there
+  if (step->command != BYOC_PLACE_NONE && i->results.count > 0) { // only now its results are there
     byoc_status_t status = byoc_devices_settle(evaluator->devices);
     if (status != BYOC_OK) return status;
   }

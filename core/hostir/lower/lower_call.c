@@ -64,7 +64,7 @@ static byoc_status_t call_engine(byoc_host_lowering_t *l, byoc_host_instruction_
                                  const byoc_runtime_module_t *json) {
   const byoc_runtime_module_t *engine = imported_engine(l->program->module, json);
   if (engine != NULL) return byoc_host_instruction_set_engine(l->program, i, engine, json, l->diag);
-  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend handed back",
+  return byoc_diag_error(l->diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which no backend added",
                          json->function_name, json->engine_name);
 }
 
@@ -201,7 +201,7 @@ byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_
   return push_results(l, i, node);
 }
 
-// Lowers a call of one of the artifact's text functions (core/runtime/text.c).
+// Lowers a call of one of the artifact's string functions (core/runtime/text.c).
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node) {
   const char *function = byoc_node_text(node, "function");
   byoc_host_instruction_t *i = NULL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers what runs on devices: calls of functions that are bound to kernels become launches, byoc::DeviceCopy becomes a
-// copy command. Who waits for whom is the business of order-queues.
+// Lowers nodes on devices: calls of functions that are bound to kernels become launches, byoc::DeviceCopy becomes a
+// copy command. The pass order-queues adds events later.
 #include <string.h>
 
 #include "core/hostir/lower/lower_internal.h"
@@ -50,7 +50,7 @@ static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_devic
              : byoc_diag_out_of_memory(l->diag);
 }
 
-// Only plain memory is planned as one workspace: any other scope may have a layout of its own.
+// Only plain memory is planned as one workspace; another scope may have a layout of its own.
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
                                       const byoc_virtual_device_t *place) {
   const byoc_host_device_t *device = NULL;
@@ -86,8 +86,8 @@ typedef struct launch_t {
   bool is_written;                  // the first of them is behind us
 } launch_t;
 
-// What the scratch memory is to a launch. What one launch leaves there for the next ones is a result of the first, and
-// an operand of those that have results of their own.
+// Adds the scratch memory to a launch: as a result of the first launch that writes it, and as an operand of later ones
+// that have results of their own.
 typedef enum scratch_role_t { WORKSPACE, RESULT, OPERAND } scratch_role_t;
 
 static bool put_dimension(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
@@ -95,7 +95,7 @@ static bool put_dimension(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
   return true;
 }
 
-// An extent at this call.
+// Replaces the dimensions of an extent by those of this call.
 static byoc_status_t extent_at(const launch_t *a, byoc_dim_t extent, int64_t least, int64_t most, const char *what,
                                byoc_dim_t *out) {
   bool failed = false;

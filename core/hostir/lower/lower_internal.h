@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of lowering share. Internal to core/hostir.
+// State and functions that the files of lowering share. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_LOWER_LOWER_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_LOWER_LOWER_INTERNAL_H_
 
@@ -36,7 +36,7 @@ byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *
 byoc_status_t byoc_host_buffer_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
 // The same as a value: for a constant, the cell that stands for it.
 byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
-// A buffer for a node's result: its home if it has one, else a local buffer.
+// A buffer for a node's result: its destination if it has one, else a local buffer.
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer);
 // The buffer, which is the value's, becomes a cell, where the value lives.
 byoc_status_t byoc_host_make_cell(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer, const byoc_value_t *value);
@@ -70,7 +70,7 @@ byoc_status_t byoc_host_lower_check(byoc_host_lowering_t *l, const byoc_node_t *
 byoc_status_t byoc_host_lower_question(byoc_host_lowering_t *l, const byoc_node_t *node, const char *symbol);
 byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *node);
 
-// ---- lower_device.c: what runs on devices ----
+// ---- lower_device.c: nodes on devices ----
 bool byoc_host_is_on_device(const byoc_value_t *value);
 bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place);
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
@@ -107,7 +107,7 @@ byoc_status_t byoc_host_lower_loop(byoc_host_lowering_t *l, const byoc_node_t *n
 byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node_t *node);
 
 // ---- lower_static.c, lower_static_loop.c: control flow of static programs ----
-// What the block's results are is written directly to where it goes, if a node of this block makes all of its bytes.
+// Gives the results of the block their destinations, if a node of this block makes all of their bytes.
 byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
                                   byoc_host_buffer_t *home);
 // Copies the value unless it is there already.
@@ -115,7 +115,7 @@ byoc_status_t byoc_host_copy_to(byoc_host_lowering_t *l, byoc_value_t *value, by
 // Buffers for a node's results, in the program's arena.
 byoc_status_t byoc_host_make_targets(byoc_host_lowering_t *l, const byoc_node_t *node,
                                      byoc_host_buffer_t ***out_targets);
-// Fills the regions of the branch `i` with the two cases, which write the node's results where they belong.
+// Fills the regions of the branch `i` with the two cases, which write the node's results into its targets.
 byoc_status_t byoc_host_lower_static_if(byoc_host_lowering_t *l, const byoc_node_t *node, byoc_host_instruction_t *i,
                                         const byoc_block_t *const cases[2]);
 byoc_status_t byoc_host_lower_static_loop(byoc_host_lowering_t *l, const byoc_node_t *node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers Joins: their operands are written to their place in the result, or copied there.
+// Lowers Joins: their operands are written into the result directly, or copied there.
 #include "core/hostir/lower/lower_internal.h"
 
 #include "byoc/call.h"
@@ -18,8 +18,8 @@ static byoc_status_t make_slice(byoc_host_lowering_t *l, byoc_host_buffer_t *who
   return *out_slice != NULL ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 
-// The bytes that a node makes have one home: the first claim counts, and an output comes before any Join. If a backend
-// may rely on alignment, an unaligned place cannot be a home.
+// The bytes that a node makes have one destination: the first claim counts, and an output comes before any Join. If a
+// backend may rely on alignment, an unaligned offset cannot be a destination.
 static bool may_have_home(const byoc_host_lowering_t *l, const byoc_node_t *node, const byoc_value_t *operand,
                           uint64_t offset_bytes) {
   const byoc_value_t *root = byoc_host_storage_root(operand);

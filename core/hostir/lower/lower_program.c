@@ -78,8 +78,9 @@ static byoc_status_t match_inputs(byoc_host_lowering_t *l) {
   return BYOC_OK;
 }
 
-// Makes the output buffers, and makes each the home of the bytes that it returns. The first output of a node's bytes is
-// written in place; the others are copied at the end. Outputs of a dynamic program are cells and can share bytes.
+// Makes the output buffers, each of which is the destination of the bytes that it returns. The first output of a node's
+// bytes is written in place; the others are copied at the end. Outputs of a dynamic program are cells and can share
+// bytes.
 static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
   const byoc_block_t *body = l->main->body;
   for (size_t k = 0; k < body->results.count; ++k) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers branches of static programs, and what they share with loops: blocks whose results go into buffers that are
-// there before, so that no cells are needed.
+// Lowers branches of static programs, and blocks of branches and loops: their results go into existing buffers, so that
+// no cells are needed.
 #include "core/hostir/lower/lower_internal.h"
 
 // Do two buffers begin at the same byte?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowers Loops of static programs. What is carried stays where the result is: each turn updates it there. Results that
-// are stacked are written slice by slice.
+// Lowers Loops of static programs. A carried value lives in the buffer of its result, and each iteration updates it
+// there. Stacked results are written slice by slice.
 //
 //   copy %init -> %state
 //   loop turn from 0 to 8
@@ -28,7 +28,7 @@ static const byoc_value_t *state_of(const static_loop_t *loop, uint32_t k) {
   return loop->body->parameters.data[k + 2];
 }
 
-// What the next turn gets, or a slice of a stacked result.
+// A value for the next iteration, or a slice of a stacked result.
 static byoc_value_t *given_by(const static_loop_t *loop, uint32_t k) {
   return loop->body->results.data[k + 1];
 }
@@ -55,7 +55,7 @@ static bool is_kernel(const byoc_node_t *node) {
   return node != NULL && node->callee != NULL && node->callee->kind == BYOC_FUNCTION_KERNEL;
 }
 
-// Does a loop in the body only take the state as the beginning of what it makes? Then it goes on in the same place.
+// Does a loop in the body take the state only as its initial value? Then it works on in the same buffer.
 static bool goes_on_with(const byoc_node_t *node, const byoc_value_t *made, const byoc_value_t *state) {
   const uint32_t first = 2 + made->index;
   if (!byoc_node_is_onnx(node, "Loop") || first >= node->operand_count) return false;
@@ -88,7 +88,7 @@ static bool may_update(const byoc_node_t *node, const byoc_value_t *made, const 
   return true;
 }
 
-// May what the next turn gets be written to the state's place as soon as it is made? Nobody may read the state then.
+// May the next iteration's value be written into the state as soon as it is made? Nothing may read the old state then.
 static bool may_replace(const static_loop_t *loop, uint32_t k) {
   const byoc_value_t *state = state_of(loop, k), *made = byoc_host_storage_root(given_by(loop, k));
   if (made->kind != BYOC_VALUE_RESULT || made->node->block != loop->body) return false;
@@ -103,7 +103,7 @@ static bool may_replace(const static_loop_t *loop, uint32_t k) {
 
 // ---- slices ----
 
-// Backends may rely on the alignment of what byoc allocates, and so may devices.
+// Backends and devices may rely on the alignment of memory that byoc allocates.
 static bool may_be_slice(const static_loop_t *loop, uint32_t k) {
   const byoc_value_t *given = given_by(loop, k), *root = byoc_host_storage_root(given);
   const int64_t size = byoc_type_size_bytes(given->type);
@@ -138,7 +138,7 @@ static bool is_only_of_parts(const byoc_value_t *turn) {
   return true;
 }
 
-// The iteration as a tensor, for those who read it.
+// The iteration as a tensor, for nodes that read it.
 static byoc_status_t store_turn(const static_loop_t *loop) {
   byoc_host_lowering_t *l = loop->l;
   const byoc_value_t *turn = loop->body->parameters.data[0];
@@ -153,7 +153,7 @@ static byoc_status_t store_turn(const static_loop_t *loop) {
   return byoc_host_push(l, store, true, buffer);
 }
 
-// Does a copy that is still to be made read what `target` holds now?
+// Does a later copy read the present bytes of `target`?
 static bool is_wanted(const static_loop_t *loop, const bool *is_done, uint32_t target) {
   for (uint32_t k = 0; k < loop->carried; ++k) {
     if (!is_done[k] && k != target && byoc_host_storage_root(given_by(loop, k)) == state_of(loop, target)) return true;
@@ -168,8 +168,8 @@ static byoc_status_t set_aside(const static_loop_t *loop, uint32_t k, byoc_host_
   return byoc_host_copy_to(l, given_by(loop, k), *out_copy);
 }
 
-// All states get their new values at once: what one of them holds is read by the others first. Where they pass their
-// values around in a circle, one is set aside.
+// All states get their new values at once: the old value of a state is read before it is overwritten. In a circle of
+// such copies one value is set aside.
 static byoc_status_t pass_on(const static_loop_t *loop) {
   byoc_host_lowering_t *l = loop->l;
   byoc_arena_t *arena = &l->program->arena;
@@ -248,7 +248,7 @@ byoc_status_t byoc_host_lower_static_loop(byoc_host_lowering_t *l, const byoc_no
   for (uint32_t k = 0; k < carried; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_copy_to(l, node->operands[k + 2], loop.targets[k]));
   }
-  if (byoc_static_loop_turns(node) == 0) return BYOC_OK; // what goes in comes out
+  if (byoc_static_loop_turns(node) == 0) return BYOC_OK; // the initial values are the results
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_LOOP, node, &i));
   BYOC_RETURN_IF_ERROR(make_symbol(l, count, &loop.turn));
   count->stop = byoc_dim_constant(byoc_static_loop_turns(node));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides where bytes are: in the workspace, in the caller's memory, in constants, or in cells of the frame.
+// Decides where the bytes of values are: in the workspace, in the caller's memory, in constants, or in cells of the
+// frame.
 #include <string.h>
 
 #include "core/hostir/lower/lower_internal.h"
@@ -35,7 +36,7 @@ bool byoc_host_is_container(const byoc_node_t *node) {
 
 // ---- sharing ----
 
-// Is the first result the first operand? What is sent to another rank stays what it is.
+// Is the first result the first operand? A value that is sent to another rank stays unchanged.
 static bool passes_operand_on(const byoc_node_t *node) {
   return byoc_host_is_view(node) || byoc_node_is(node, "byoc", "Send");
 }
@@ -157,8 +158,8 @@ byoc_status_t byoc_host_set_buffer(byoc_host_lowering_t *l, const byoc_value_t *
   return BYOC_OK;
 }
 
-// The buffer of a constant, for all values that stand for it; one that lives on a device has a buffer of its own, which
-// the context fills.
+// The buffer of a constant, for all its values; a constant on a device has a buffer of its own, which the context
+// fills.
 static byoc_status_t constant_buffer(byoc_host_lowering_t *l, const byoc_value_t *value,
                                      byoc_host_buffer_t **out_buffer) {
   byoc_constant_t *constant = value->constant;
@@ -256,7 +257,7 @@ static uint64_t offset_in_operand(const byoc_value_t *value) {
   return (uint64_t)byoc_node_int(node, BYOC_PART_OFFSET);
 }
 
-// A part that begins elsewhere in each turn of a Loop.
+// A part that begins elsewhere in each iteration of a Loop.
 static byoc_status_t lower_turning_part(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *base) {
   const byoc_node_t *node = value->node;
   byoc_arena_t *arena = &l->program->arena;

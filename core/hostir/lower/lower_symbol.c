@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Run-time dimensions: which symbols have a value at which place, and what binds and checks them.
+// Binds and checks run-time dimensions: finds the symbols that have a value at a point of the program.
 #include <string.h>
 
 #include "core/hostir/lower/lower_internal.h"
@@ -110,7 +110,7 @@ byoc_status_t byoc_host_lower_require(byoc_host_lowering_t *l, const byoc_node_t
     };
     BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.left, "require"));
     BYOC_RETURN_IF_ERROR(byoc_host_check_dim_bound(l, relation.right, "require"));
-    // Without symbols of the inputs there is nothing to tell one run from the next by.
+    // Without symbols of the inputs, all runs have the same shapes.
     bool of_inputs = l->program->input_symbol_count > 0 && node->block->owner == NULL &&
                      byoc_dim_walk(relation.left, is_input_symbol, l) &&
                      byoc_dim_walk(relation.right, is_input_symbol, l);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// alias-results: a result of a kernel takes the bytes of an operand that nobody reads any more.
+// alias-results: a result of a kernel gets the bytes of an operand without further readers.
 #include <string.h>
 
 #include "byoc/call.h"
@@ -7,7 +7,7 @@
 #include "core/hostir/program/edit.h"
 #include "core/hostir/verify/in_place.h"
 
-// What is known about a buffer, by its index. Instructions are numbered from 1 on, in the order of the text.
+// The analysis of a buffer, by its index. Instructions are numbered from 1 on, in the order of the text.
 typedef struct facts_t {
   uint32_t first, last;             // uses of the bytes that it owns: its own and those of its views
   uint32_t latest;                  // the last use of this name so far
@@ -19,7 +19,7 @@ typedef struct facts_t {
 typedef struct scan_t {
   byoc_host_program_t *program;
   facts_t *facts;
-  bool *is_gone; // by index: nobody names it any more
+  bool *is_gone; // by index: no instruction names it any more
 } scan_t;
 
 static facts_t *facts_of(const scan_t *s, const byoc_host_buffer_t *buffer) {
@@ -73,7 +73,7 @@ static void pass_by(const scan_t *s, const byoc_host_instruction_t *i, uint32_t 
   if (i->workspace != NULL) facts_of(s, i->workspace)->latest = number;
 }
 
-// ---- what may be done ----
+// ---- conditions ----
 
 static bool is_free_local(const byoc_host_buffer_t *buffer) {
   return buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && !buffer->is_parameter &&
@@ -111,7 +111,7 @@ static bool are_used_since(const scan_t *s, byoc_host_buffer_t *buffer, uint32_t
   return false;
 }
 
-// May what is made in `local` be made in the output that holds `to`, although the caller may give that an input's
+// May the value in `local` be made in the output that holds `to`, although the caller may give that output an input's
 // bytes?
 static byoc_status_t fits_pair(const scan_t *s, const byoc_host_buffer_t *local, byoc_host_buffer_t *to,
                                byoc_diag_t *diag, bool *out_fits) {
@@ -134,14 +134,14 @@ static bool reads_result(const byoc_host_instruction_t *i, uint32_t operand, byo
   return false;
 }
 
-// ---- doing it ----
+// ---- changes ----
 
 static bool are_the_same(const byoc_host_buffer_t *a, const byoc_host_buffer_t *b) {
   return !byoc_host_buffer_moves(a) && byoc_host_buffer_offset(a) == byoc_host_buffer_offset(b) &&
          byoc_type_equal(a->type, b->type);
 }
 
-// Lists a new view of `root`, or replaces it by `of` or `root` where that is the same.
+// Lists a new view of `root`; gives `of` or `root` instead if it is the same.
 static bool list_view(const scan_t *s, byoc_host_buffer_t *view, byoc_host_buffer_t *of, byoc_host_buffer_t *root) {
   facts_t *facts = facts_of(s, view);
   byoc_host_buffer_t *by = are_the_same(view, of) ? of : are_the_same(view, root) ? root : NULL;

@@ -6,7 +6,7 @@
 #include "core/hostir/program/edit.h"
 #include "core/hostir/verify/in_place.h"
 
-// What the scan of a region found about the two buffers of a copy.
+// The result of scanning a region for the two buffers of a copy.
 typedef struct scan_t {
   const byoc_host_buffer_t *from, *to;
   bool from_is_used_later, from_is_written_later, to_is_written_later;
@@ -86,7 +86,7 @@ static bool may_elide(const byoc_host_program_t *program, const byoc_host_instru
   return !s.is_impossible && (!s.from_is_used_later || (!s.from_is_written_later && !s.to_is_written_later));
 }
 
-// May what is made elsewhere be written over the output's input, which something may still read?
+// May the value be written over the output's input, which another instruction may still read?
 static byoc_status_t fits_pair(const byoc_host_program_t *program, const byoc_host_instruction_t *copy,
                                byoc_diag_t *diag, bool *out_fits) {
   byoc_host_conflict_t conflict;

@@ -47,7 +47,7 @@ typedef struct byoc_first_fit_t {
 
 // Room for `buffer_count` lifetimes over instructions numbered below `time_count`. False if out of memory.
 bool byoc_first_fit_init(byoc_first_fit_t *fit, uint32_t time_count, uint32_t buffer_count, byoc_arena_t *arena);
-// Forgets what was placed.
+// Forgets all placed buffers.
 void byoc_first_fit_clear(byoc_first_fit_t *fit);
 // Places one more. False if out of memory.
 bool byoc_first_fit_place(byoc_first_fit_t *fit, const byoc_lifetime_t *life, uint64_t *out_offset_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// hoist-allocations: an allocation that each turn of a loop would repeat is made once, in front of the loop.
+// hoist-allocations: an allocation that each iteration of a loop would repeat is made once, in front of the loop.
 #include "core/hostir/pass/pass.h"
 #include "core/hostir/program/edit.h"
 
@@ -38,7 +38,7 @@ static bool is_bound_outside(void *self, byoc_dim_t leaf) {
   return true;
 }
 
-// Calls read and write a cell in place. Everything else may keep it, beyond the turn of the loop that made it.
+// Calls read and write a cell in place. Other instructions may keep it beyond the iteration of the loop that made it.
 static bool only_calls_use(const byoc_host_buffer_t *buffer) {
   for (size_t k = 0; k < buffer->uses.count; ++k) {
     switch (buffer->uses.data[k].instruction->op) {

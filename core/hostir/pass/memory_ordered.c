@@ -31,7 +31,7 @@ typedef struct plan_t {
   const item_t **near;
 } plan_t;
 
-// ---- what lives ----
+// ---- lifetimes ----
 
 static uint64_t round_up(uint64_t size, uint64_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
@@ -71,7 +71,7 @@ static bool collect_items(plan_t *p) {
   return true;
 }
 
-// ---- what must not share bytes ----
+// ---- clashes ----
 
 static void clash(plan_t *p, size_t a, size_t b) {
   p->clashes[a * p->words + b / 64] |= UINT64_C(1) << b % 64;
@@ -86,7 +86,7 @@ static uint32_t item_of(const plan_t *p, const byoc_host_access_t *access) {
   return p->item_of[byoc_host_buffer_root(access->buffer)->index];
 }
 
-// What may still be used when something else is used.
+// Notes the buffers that may still be in use when another one is used.
 static byoc_status_t meet(void *self, byoc_host_order_t *order, const byoc_host_run_t *run) {
   plan_t *p = self;
   const byoc_host_run_t *open = NULL;
@@ -211,7 +211,7 @@ byoc_status_t byoc_host_plan_ordered(byoc_host_program_t *program, byoc_diag_t *
   const bool ok = p.items != NULL && p.order != NULL && p.near != NULL && p.item_of != NULL && p.offsets != NULL &&
                   p.clashes != NULL && collect_items(&p);
   byoc_status_t status = ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  for (size_t k = 0; k < buffer_count; ++k) { // what does not live has no place
+  for (size_t k = 0; k < buffer_count; ++k) { // a buffer without a lifetime has no offset
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }

@@ -32,7 +32,7 @@ static need_t *find_need(finder_t *f, byoc_host_instruction_t *earlier, byoc_hos
   return &f->needs.data[f->needs.count - 1];
 }
 
-// The last one that conflicts with what is about to run: those before it in its queue have ended when it has.
+// The last one that conflicts with the next instruction: those before it in its queue have ended when it has.
 static const byoc_host_run_t *find_last_conflict(const byoc_host_order_t *order, const byoc_host_run_t *run) {
   const byoc_host_run_t *open = NULL, *last = NULL;
   const byoc_host_access_t *first = NULL, *second = NULL;
@@ -90,7 +90,7 @@ static const byoc_host_event_t *signal_of(byoc_host_program_t *program, byoc_hos
   return event;
 }
 
-// The instruction that waits for what another one needs: that one itself, or an await in front of it.
+// The instruction that waits on behalf of another one: that one itself, or an await in front of it.
 static byoc_host_instruction_t *waiter_of(byoc_host_program_t *program, const need_t *need) {
   byoc_host_instruction_t *later = need->later;
   const bool can_wait = later->on.queue != NULL && later->on.queue->device == need->earlier->on.queue->device;
@@ -138,7 +138,7 @@ static byoc_status_t order_once(byoc_host_program_t *program, byoc_diag_t *diag,
 
 // copy %x -> %t on %a, launch f(%t) on %b  →  copy %x -> %t on %a signals %e, launch f(%t) on %b after (%e)
 byoc_status_t byoc_host_pass_order_queues(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
-  enum { MOST_ROUNDS = 16 }; // what was taken to be ordered may, in turns that are not counted, need more
+  enum { MOST_ROUNDS = 16 }; // commands of iterations that are not counted may need further events
   for (int round = 0; round < MOST_ROUNDS; ++round) {
     size_t count = 0;
     BYOC_RETURN_IF_ERROR(order_once(program, diag, &count));

@@ -10,7 +10,7 @@ static bool is_work(const byoc_host_instruction_t *i) {
          i->op == BYOC_HOST_C_CALL || i->op == BYOC_HOST_LAUNCH;
 }
 
-// Nothing moves past it: one collective runs at a time, and events of commands tell what has ended at this place.
+// Nothing moves past it: one collective runs at a time, and the events of commands refer to this point of the program.
 static bool is_fixed(const byoc_host_instruction_t *i) {
   return i->region_count > 0 || i->op == BYOC_HOST_COLLECTIVE || i->op == BYOC_HOST_YIELD || i->op == BYOC_HOST_AWAIT ||
          i->op == BYOC_HOST_BARRIER || i->waits.count > 0 || i->signal.event != NULL;
@@ -23,8 +23,9 @@ static bool depends_on_any(const byoc_host_dependences_t *d, size_t later, const
   return false;
 }
 
-// What may run while collective `number` is under way comes in front of what waits for it; *out_first is the first one
-// that waits, NULL: the region ends here. False: no work may run meanwhile, and nothing was moved.
+// Moves the instructions that may run while collective `number` is under way in front of those that wait for it.
+// *out_first is the first one that waits; NULL: the region ends here. False: no instruction may run meanwhile, and
+// nothing was moved.
 static bool gather_work(const byoc_host_dependences_t *d, size_t number, bool *waits,
                         byoc_host_instruction_t **out_first) {
   bool has_work = false;

@@ -28,8 +28,8 @@
     "drop copies of values that are there already, or that are overwritten before they are read")
 
 // Those that a build runs, in order; byoc_host_write_over (core/hostir/verify/in_place.h) comes between the two groups.
-// Hoisting is not among them: it takes memory for the whole loop. Nor is gathering, which is for who pays for each
-// change between backends: it lets buffers live longer.
+// hoist-allocations is not among them: it takes memory for the whole loop. Nor is gather-segments: it lets buffers live
+// longer, and pays only if each change between backends costs.
 #define BYOC_HOST_ALIAS_PASSES "alias-results"
 #define BYOC_HOST_ORDER_PASSES "order-queues,drop-covered-waits" // behind lifetimes: to end a value is to touch it
 #define BYOC_HOST_MEMORY_PASSES                                                                                        \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds passes in tables, and runs, verifies and prints what they work on.
+// Finds passes in tables, runs them, and verifies and prints the module or host program.
 #include "core/hostir/pass/pass_manager.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ static byoc_status_t run_on_module(const byoc_pass_t *pass, const byoc_pass_argu
                                    byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
   byoc_status_t status =
       pass->run_with != NULL ? pass->run_with(module, arguments, diag, changes) : pass->run(module, diag, changes);
-  // It may have left out what it had no memory for.
+  // A pass that ran out of memory may have left rewrites out.
   return status == BYOC_OK && module->arena.is_exhausted ? byoc_diag_out_of_memory(diag) : status;
 }
 
@@ -111,7 +111,7 @@ static byoc_status_t verify_program(const byoc_pass_t *pass, const byoc_host_pro
   BYOC_RETURN_IF_ERROR(byoc_host_check_edits(program, diag));
 #endif
   if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  // What has queues and no events is not ordered yet. It may have its plan: if all that it has are values.
+  // A program with queues and no events is not ordered yet. It may have its plan: if all its buffers are values.
   const bool is_ordered = program->queues.count == 0 || program->events.count > 0 ||
                           (pass->gives & (BYOC_HOST_ORDER | BYOC_HOST_PLAN)) != 0;
   if ((facts & BYOC_HOST_PLAN) != 0 && is_ordered) {
@@ -171,7 +171,7 @@ byoc_status_t byoc_pass_run(const byoc_pass_t *pass, byoc_graph_module_t *module
 
 // ---- lists ----
 
-// "{compiler=NAME}" behind a pass; `text` is what follows the opening brace, and is cut at the closing one.
+// "{compiler=NAME}" behind a pass; `text` begins behind the opening brace, and is cut at the closing one.
 static byoc_status_t parse_argument(const byoc_pass_t *pass, char *text, byoc_diag_t *diag,
                                     byoc_pass_arguments_t *arguments) {
   char *end = strchr(text, '}');

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over modules and host programs: the row of a pass, tables of rows, and the manager that runs lists of passes.
 //
-// Each room that has passes has a table of them, which leads on to the table of the room below: host programs (pass.h
-// beside this file), modules (core/pass/pass.h), and the steps of a placement (core/collage/partition.h).
+// Each layer with passes has a table of them, which links to the table of the layer below: host programs (pass.h
+// beside this file), modules (core/pass/pass.h), and the steps of a partitioning (core/collage/partition.h).
 //
-// A pass over host programs says what must stand in the program before it (needs), what stands there after it (gives),
-// and what is still right after its changes (keeps). The manager refuses a pass that needs what is not there, and takes
-// away what a pass did not keep, so that a later pass makes it anew.
+// A row of a pass over host programs lists the analysis results (byoc_host_fact_t) that must hold before it (needs),
+// that hold after it (gives), and that its changes keep (keeps). The manager refuses a pass whose needs do not hold. It
+// removes results that a pass did not keep, so that a later pass makes them again.
 #ifndef BYOC_CORE_HOSTIR_PASS_PASS_MANAGER_H_
 #define BYOC_CORE_HOSTIR_PASS_PASS_MANAGER_H_
 
@@ -19,12 +19,12 @@ typedef struct byoc_pass_options_t {
   const char *print_after;           // name of a pass, or "all"; NULL: none
   byoc_string_t *print_out;          // where to print; NULL: standard output
   size_t print_elide_bytes;          // larger constants are elided in prints of modules
-  const byoc_target_list_t *targets; // for passes that place; NULL: none
+  const byoc_target_list_t *targets; // for passes that ask targets; NULL: none
   const byoc_switches_t *switches;   // passes that are off do nothing; NULL: all are on
   const char *stream_axis;           // for the pass stream-axis where it has no argument; NULL: none
 } byoc_pass_options_t;
 
-// What a pass is run with: an argument in braces behind its name, as in "stream-axis{axis=batch:4}", and the options.
+// The arguments of a pass: those in braces behind its name, as in "stream-axis{axis=batch:4}", and the options.
 typedef struct byoc_pass_arguments_t {
   const char *compiler;               // looks at functions with this Compiler attribute; NULL: with any
   const char *axis;                   // NAME or NAME:parts; NULL: that of the options, or none
@@ -55,7 +55,7 @@ typedef struct byoc_pass_t {
 typedef struct byoc_passes_t {
   const byoc_pass_t *rows;
   size_t count;
-  const struct byoc_passes_t *below; // the table of the room below; NULL: none
+  const struct byoc_passes_t *below; // the table of the layer below; NULL: none
 } byoc_passes_t;
 
 // Visits the rows of a table and of those below it.
@@ -67,7 +67,7 @@ const byoc_pass_t *byoc_passes_find(const byoc_passes_t *passes, const char *nam
 // BYOC_INVALID_ARGUMENT, with the nearest name.
 byoc_status_t byoc_passes_unknown(const byoc_passes_t *passes, const char *name, byoc_diag_t *diag);
 
-// What passes work on: one of the two.
+// The subject of a pass: one of the two.
 typedef struct byoc_pass_subject_t {
   byoc_graph_module_t *module;
   byoc_host_program_t *program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the bounds of a program's memory: the largest sums of what is alive at one instruction.
+// Finds the bounds of a program's memory: the largest sums of the bytes that are alive at one instruction.
 //
 // The walk follows lifetimes, nested regions included. Bytes belong to storages: a place in the workspace, or the
 // memory of a cell, which lives as long as any cell refers to it. Sizes are sums over the program's symbols. A storage
@@ -22,7 +22,7 @@ typedef struct storage_t {
   bool is_planned;
 } storage_t;
 
-// What a buffer referred to before.
+// The storage that a buffer had before.
 typedef struct undo_t {
   uint32_t buffer, storage;
 } undo_t;
@@ -184,7 +184,7 @@ static void note_peak(walk_t *w) {
   w->peak_count++;
 }
 
-// ---- what is alive ----
+// ---- storages that are alive ----
 
 static void add_user(walk_t *w, uint32_t index, bool begins) {
   storage_t *storage = &w->storages.data[index];
@@ -221,7 +221,7 @@ static void undo_until(walk_t *w, size_t mark) {
 
 // ---- instructions ----
 
-// What the yield of a region passes on: storages made since `first`, each once; 0 for others.
+// The storages that the yield of a region passes on: those made since `first`, each once; 0 for others.
 typedef struct yielded_t {
   uint32_t first;
   uint32_t *storages;
@@ -264,7 +264,7 @@ static void walk_branch(walk_t *w, const byoc_host_instruction_t *i) {
   }
 }
 
-// Does each turn of the loop allocate the buffer, or what it shares?
+// Does each iteration of the loop allocate the buffer, or the one that it shares?
 static bool is_made_in(const byoc_host_buffer_t *buffer, const byoc_host_region_t *body) {
   enum { MOST_SHARES = 16 };
   for (int step = 0; step < MOST_SHARES && buffer != NULL && !buffer->is_parameter; ++step) {
@@ -282,10 +282,10 @@ static bool is_made_in(const byoc_host_buffer_t *buffer, const byoc_host_region_
 }
 
 typedef struct carried_t {
-  bool is_new, stays; // the turn made it; it is what came in
+  bool is_new, stays; // the iteration made it; it is the incoming one
 } carried_t;
 
-// Where what is carried begins among the operands and parameters, and in the yield: the turn and the condition come
+// The first carried value among the operands and parameters, and in the yield: the iteration and the condition come
 // before it, unless the loop counts.
 typedef struct carried_at_t {
   size_t in_operands, in_yield;
@@ -295,7 +295,7 @@ static carried_at_t carried_at(const byoc_host_instruction_t *loop) {
   return loop->count != NULL ? (carried_at_t){0, 0} : (carried_at_t){2, 1};
 }
 
-// What is carried over from a turn, as the last but one turn leaves it to the last one.
+// The carried storages that the last but one iteration leaves to the last one.
 static carried_t carried_by(const byoc_host_instruction_t *loop, const byoc_host_instruction_t *yield, size_t index) {
   const byoc_host_region_t *body = &loop->regions[0];
   const carried_at_t at = carried_at(loop);
@@ -312,7 +312,7 @@ static const byoc_host_instruction_t *yield_of(const byoc_host_region_t *region)
   return i;
 }
 
-// The last turn of several: the operands still live, and so does what the turn before it has made.
+// The last iteration of several: the operands still live, and so do the storages of the iteration before it.
 static void walk_loop(walk_t *w, const byoc_host_instruction_t *i) {
   const byoc_host_region_t *body = &i->regions[0];
   const byoc_host_instruction_t *yield = yield_of(body);
@@ -328,7 +328,7 @@ static void walk_loop(walk_t *w, const byoc_host_instruction_t *i) {
     if (from.stays && i->operands.data[k] != NULL) storage = w->storage_of[i->operands.data[k]->index];
     refer(w, parameter, storage);
   }
-  for (size_t k = carried; fits && k < i->results.count; ++k) { // all that is scanned is there in the last turn
+  for (size_t k = carried; fits && k < i->results.count; ++k) { // all scanned elements are there in the last iteration
     refer(w, i->results.data[k], storage_of_buffer(w, i->results.data[k]));
   }
   note_peak(w);
@@ -415,7 +415,7 @@ byoc_status_t byoc_host_find_bounds(byoc_host_program_t *program, byoc_diag_t *d
   w.failed = w.storage_of == NULL;
   (void)find_product(&w, byoc_dim_constant(1));                      // the product 0
   (void)new_storage(&w, byoc_dim_constant(0), false);                // the storage 0
-  for (size_t k = 0; k < program->buffers.count && !w.failed; ++k) { // these are never given back
+  for (size_t k = 0; k < program->buffers.count && !w.failed; ++k) { // these are never freed
     const byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (byoc_host_is_cached(buffer)) refer(&w, buffer, storage_of_buffer(&w, buffer));
   }

@@ -164,7 +164,7 @@ static void collect_intervals(plan_t *plan, size_t *position_of) {
   plan->time_count = number + 2;
 }
 
-// Places the intervals in their order, and tells how much memory that takes. False if out of memory.
+// Places the intervals in their order, and returns how much memory that takes. False if out of memory.
 static bool place_in_order(plan_t *plan, uint64_t *out_size_bytes) {
   *out_size_bytes = 0;
   byoc_first_fit_clear(&plan->fit);
@@ -192,8 +192,8 @@ static void move_top_to_front(plan_t *plan, uint64_t size_bytes) {
   plan->reordered = swapped;
 }
 
-// Places the largest first, then repeatedly moves what was in the way to the front; the best result is kept. False if
-// out of memory.
+// Places the largest first, then repeatedly moves the intervals that reached the top to the front, and keeps the best
+// result. False if out of memory.
 static bool place_all(plan_t *plan) {
   byoc_host_program_t *program = plan->program;
   uint64_t best = UINT64_MAX, size_bytes = 0;
@@ -208,7 +208,7 @@ static bool place_all(plan_t *plan) {
     if (size_bytes < best) best = size_bytes;
     if (best <= program->workspace_bound_bytes || plan->fit.work > MOST_WORK) break;
   }
-  for (size_t k = 0; k < program->buffers.count; ++k) { // what does not live has no place
+  for (size_t k = 0; k < program->buffers.count; ++k) { // a buffer without a lifetime has no offset
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind == BYOC_HOST_BUFFER_LOCAL) buffer->offset_bytes = BYOC_HOST_OFFSET_NONE;
   }

@@ -51,7 +51,7 @@ static bool covers(const part_t *a, const part_t *b) {
   return a->place == b->place && a->bytes.begin <= b->bytes.begin && b->bytes.end <= a->bytes.end;
 }
 
-// What a copy makes equal; false if that is not followed.
+// The two parts that a copy makes equal; false if they are not followed.
 static bool find_equal(const finder_t *f, const byoc_host_instruction_t *i, equal_t *out_equal) {
   if (i->op != BYOC_HOST_COPY) return false;
   byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
@@ -63,7 +63,7 @@ static bool is_same_equal(const equal_t *a, const equal_t *b) {
   return (is_same(&a->a, &b->a) && is_same(&a->b, &b->b)) || (is_same(&a->a, &b->b) && is_same(&a->b, &b->a));
 }
 
-// ---- copies of what is there already ----
+// ---- copies of bytes that are there already ----
 
 static void forget_part(finder_t *f, const part_t *written, const equal_t *but) {
   size_t kept = 0;
@@ -82,7 +82,7 @@ static void forget_whole(finder_t *f, byoc_host_buffer_t *buffer) {
   forget_part(f, &part, NULL);
 }
 
-// Forgets what the instruction, and those nested in it, change.
+// Forgets the parts that the instruction, and those nested in it, change.
 static void forget_written(finder_t *f, const byoc_host_instruction_t *i) {
   equal_t equal;
   const bool makes_equal = find_equal(f, i, &equal);
@@ -107,7 +107,8 @@ static bool is_known(const finder_t *f, const equal_t *equal) {
   return false;
 }
 
-// What waits for a command, and what it waits for, stays in order by a barrier.
+// If the copy waits or signals, a barrier with its waits and its signal replaces it. So the other commands keep their
+// order.
 static bool drop_copy(finder_t *f, byoc_host_instruction_t *copy) {
   if (copy->waits.count > 0 || copy->signal.event != NULL) {
     byoc_host_instruction_t *barrier = byoc_host_instruction_create(f->program, copy, BYOC_HOST_BARRIER);
@@ -132,7 +133,7 @@ static void walk_region(finder_t *f, byoc_host_region_t *region) {
       f->failed = !drop_copy(f, i);
       continue;
     }
-    forget_written(f, i); // of a loop: whatever turns change
+    forget_written(f, i); // of a loop: the changes of all iterations
     const size_t count = f->equals.count;
     for (uint32_t r = 0; r < i->region_count; ++r) {
       walk_region(f, &i->regions[r]);
@@ -159,7 +160,7 @@ static bool reads(const finder_t *f, const byoc_host_instruction_t *i, const par
   return false;
 }
 
-// Ends what the part holds: it is written whole, or its life ends.
+// Ends the content of a part: it is written whole, or its life ends.
 static bool ends(const finder_t *f, const byoc_host_instruction_t *i, const part_t *part) {
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) {
     return f->shared[i->operands.data[0]->index] == part->place && !byoc_host_is_cached(i->operands.data[0]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host pass spread-loops: where a device has a set of queues, the turns of a loop take one queue after the other,
-// so that commands of several turns run at once. What a turn makes for itself gets as many places as there are queues.
+// spread-loops: if a device has a set of queues, the iterations of a loop use one queue after the other, so that
+// commands of several iterations run at once. A buffer of one iteration gets as many copies as there are queues.
 //
 //   loop I from 0 to 8                        loop I from 0 to 8
 //   body {                                    body {
@@ -13,8 +13,8 @@
 //                                             barrier on %q[0] after (%end[1]) signals %e
 //                                             await (%e)
 //
-// It takes loops of nothing but commands of one set, and of an await at the end. Of what a turn touches, it writes
-// first what it keeps for itself; the rest it only reads, or writes slice by slice, each turn another one.
+// It takes loops of nothing but commands of one set, and of an await at the end. An iteration writes its own buffers
+// before it reads them. Other buffers it only reads, or writes slice by slice, each iteration another slice.
 #include "byoc/call.h"
 #include "byoc/device.h"
 #include "core/hostir/lower/lower_program.h"
@@ -29,9 +29,9 @@ typedef struct spreading_t {
   byoc_host_instruction_t *loop;
   const byoc_host_queue_t *queue; // the set
   int64_t turns;
-  uint32_t places;             // queues that are used: no more than turns
+  uint32_t places;             // queues that are used: no more than iterations
   byoc_host_buffer_t **spread; // by buffer: the one with all places that it is part of now; NULL: none yet
-  bool *is_own;                // by buffer: a turn keeps it for itself
+  bool *is_own;                // by buffer: an iteration keeps it for itself
   byoc_dim_t turn, slot;
   byoc_diag_t *diag;
 } spreading_t;
@@ -65,7 +65,7 @@ static bool counts_by_one(const spreading_t *s) {
          count->start.constant == 0 && byoc_dim_is_constant(count->step) && count->step.constant == 1;
 }
 
-// Does every use of the buffer, and of its views, stand in the loop's body?
+// Is every use of the buffer, and of its views, in the loop's body?
 static bool is_used_only_here(const spreading_t *s, const byoc_host_buffer_t *root) {
   for (size_t k = 0; k < s->program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = s->program->buffers.data[k];
@@ -77,7 +77,7 @@ static bool is_used_only_here(const spreading_t *s, const byoc_host_buffer_t *ro
   return true;
 }
 
-// Does each turn write all of the buffer before it reads any of it? The first instruction that names it tells.
+// Does each iteration write all of the buffer before it reads any of it? The first instruction that names it decides.
 static bool is_written_first(const spreading_t *s, const byoc_host_buffer_t *root) {
   for (const byoc_host_instruction_t *i = s->loop->regions[0].first; i != NULL; i = i->next) {
     for (size_t k = 0; k < i->operands.count; ++k) {
@@ -98,7 +98,7 @@ static bool is_apart(const spreading_t *s, const byoc_host_buffer_t *root) {
   return memory != NULL && memory->is_apart;
 }
 
-// Does each turn touch another slice, as far from the last one's as it is long?
+// Does each iteration touch another slice, as far from the last one's as it is long?
 static bool is_slice_of_turn(const spreading_t *s, const byoc_host_buffer_t *view) {
   byoc_host_linear_t place;
   if (!byoc_host_buffer_moves(view) || !byoc_host_linear_of_offset(&s->ranges, view, &place)) return false;
@@ -132,7 +132,7 @@ static bool may_touch(spreading_t *s, byoc_host_buffer_t *buffer, bool writes) {
     s->is_own[root->index] = true;
     return byoc_host_own_allocation(root) == NULL && !is_apart(s, root) && !byoc_host_buffer_moves(buffer);
   }
-  return !writes || is_cut_by_turns(s, root); // of what is written, all uses are looked at
+  return !writes || is_cut_by_turns(s, root); // all uses of a written buffer are checked
 }
 
 static bool may_be_spread(spreading_t *s) {
@@ -195,7 +195,7 @@ static byoc_status_t make_places(spreading_t *s, const byoc_host_buffer_t *root)
   return BYOC_OK;
 }
 
-// The same part of the turn's place.
+// The same part of the iteration's place.
 static byoc_status_t move_to_place(spreading_t *s, byoc_host_buffer_t *buffer) {
   byoc_host_buffer_t *root = byoc_host_buffer_root(buffer);
   byoc_arena_t *arena = &s->program->arena;
@@ -241,7 +241,7 @@ static bool is_on_set(const spreading_t *s, const byoc_host_instruction_t *i) {
   return i->on.queue == s->queue;
 }
 
-// Has the queue got commands in front of the loop, or in an earlier turn of a loop around it?
+// Does the queue have commands in front of the loop, or in an earlier iteration of a loop around it?
 static bool has_commands_before(const spreading_t *s) {
   if (s->loop->region->owner != NULL) return true;
   BYOC_HOST_FOR_EACH(i, s->program) {
@@ -251,7 +251,7 @@ static bool has_commands_before(const spreading_t *s) {
   return false;
 }
 
-// The other queues begin behind what the first one has got so far.
+// The other queues begin behind the commands that the first one has so far.
 static byoc_status_t fork_queues(const spreading_t *s) {
   if (!has_commands_before(s)) return BYOC_OK;
   const byoc_host_event_t *begin = byoc_host_event_create(s->program, "begin", s->queue->device, 0);
@@ -267,7 +267,8 @@ static byoc_status_t fork_queues(const spreading_t *s) {
   return BYOC_OK;
 }
 
-// What comes later on the first queue runs behind all turns. Where each turn was awaited, the host waits for that.
+// Later commands of the first queue run behind all iterations. If each iteration was awaited, the host waits for the
+// last one.
 static byoc_status_t join_queues(const spreading_t *s) {
   byoc_host_program_t *program = s->program;
   byoc_host_instruction_t *next = s->loop->next, *await = s->loop->regions[0].last;

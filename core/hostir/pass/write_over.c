@@ -115,13 +115,14 @@ static bool shares_root(byoc_host_buffer_t *const *a, size_t a_count, byoc_host_
 // Must `first` stay in front of `second`? Both without nested instructions.
 static bool depends(const byoc_host_instruction_t *second, const byoc_host_instruction_t *first) {
   if (second->region_count > 0 || first->region_count > 0) return true;
-  // What the first one writes must be there; what it reads must still be there, whatever shares its bytes.
+  // The second one must find the bytes that the first one writes, and must not overwrite bytes that the first one
+  // reads.
   return shares_root(first->results.data, first->results.count, second->operands.data, second->operands.count, false) ||
          shares_root(first->results.data, first->results.count, second->results.data, second->results.count, true) ||
          shares_root(first->operands.data, first->operands.count, second->results.data, second->results.count, true);
 }
 
-// Moves the writer behind the reader if nothing between them minds.
+// Moves the writer behind the reader if no instruction between them depends on it.
 static bool move_behind(byoc_host_conflict_t *conflict) {
   const byoc_host_instruction_t *writer = conflict->writer, *reader = conflict->reader;
   if (writer == reader || writer->region != reader->region) return false;
@@ -171,11 +172,11 @@ static byoc_status_t write_one_over(byoc_host_program_t *program, const char *ou
 
 // ---- all pairs ----
 
-// What is done with one pair of names.
+// The function that is called for one pair of names.
 typedef byoc_status_t (*pair_function_t)(byoc_host_program_t *program, const char *output, const char *input,
                                          byoc_diag_t *diag);
 
-// The text that a pattern's star stands for; NULL if the name does not fit, or if out of memory.
+// The string that a pattern's star stands for; NULL if the name does not fit, or if out of memory.
 static const char *match_star(const char *pattern, const char *name, byoc_arena_t *arena, bool *out_fits) {
   const size_t before = strcspn(pattern, "*"), after = strlen(pattern) - before - 1, size = strlen(name);
   *out_fits = size >= before + after && strncmp(pattern, name, before) == 0 &&

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls C functions by signature, through libffi. The evaluator uses it to run what a compiled artifact calls directly.
+// Calls C functions by signature, through libffi. The evaluator uses it for functions that a compiled artifact calls
+// directly.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_C_INTERFACE_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_C_INTERFACE_H_
 

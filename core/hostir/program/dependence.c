@@ -8,7 +8,7 @@
 
 #define NOBODY UINT32_MAX
 
-// A place that instructions read and write: the bytes of a buffer, the workspace, or a symbol.
+// A location that instructions read and write: the bytes of a buffer, the workspace, or a symbol.
 typedef struct access_t {
   uint64_t begin, end; // of its bytes
   uint32_t place, instruction;
@@ -69,7 +69,7 @@ static void touch(finder_t *f, byoc_host_buffer_t *buffer, bool is_write) {
   }
   const bool moves = byoc_host_buffer_moves(buffer);
   uint64_t begin = moves ? 0 : byoc_host_buffer_offset(buffer), size = moves ? root->size_bytes : buffer->size_bytes;
-  if (size == 0) begin = 0; // what has no bytes is touched like the first byte, so that it stays in its buffer's life
+  if (size == 0) begin = 0; // an empty access touches the first byte, so that it stays in its buffer's life
   if (size == 0) size = 1;
   const bool is_planned =
       root->kind == BYOC_HOST_BUFFER_LOCAL && root->offset_bytes != BYOC_HOST_OFFSET_NONE && root->device == NULL;
@@ -82,7 +82,7 @@ static void touch_all(finder_t *f, byoc_host_buffer_t *const *buffers, size_t co
   for (size_t k = 0; k < count; ++k) touch(f, buffers[k], is_write);
 }
 
-// All that one instruction does, without those that are nested in it.
+// All accesses of one instruction, without those of instructions nested in it.
 static void note_instruction(finder_t *f, const byoc_host_instruction_t *i) {
   const bool settles = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE || i->op == BYOC_HOST_MATCH;
   if (i->kernel != NULL) read_dims(f, i->dims, i->kernel->symbols.count);
@@ -160,7 +160,7 @@ static size_t find_bound(const uint64_t *bounds, size_t count, uint64_t bound) {
   return (size_t)(found - bounds);
 }
 
-// The accesses of one place, in the order of the program.
+// The accesses of one location, in the order of the program.
 static void visit_place(finder_t *f, const access_t *accesses, size_t count) {
   uint64_t *bounds = BYOC_ARENA_ARRAY(&f->scratch, uint64_t, 2 * count);
   piece_t *pieces = BYOC_ARENA_ARRAY(&f->scratch, piece_t, 2 * count);
@@ -185,7 +185,7 @@ static void visit_place(finder_t *f, const access_t *accesses, size_t count) {
   }
 }
 
-// Sorts the accesses by their places and visits these one by one.
+// Sorts the accesses by location and visits the locations one by one.
 static void visit_places(finder_t *f) {
   const size_t place_count = f->program->buffers.count + 1 + f->program->symbols.count;
   size_t *ends = BYOC_ARENA_ARRAY(&f->scratch, size_t, place_count + 1);
@@ -222,8 +222,8 @@ static void pair_collectives(finder_t *f) {
   }
 }
 
-// A REQUIRE comes before all that follows. A YIELD comes behind all that nothing else is behind of, and before the
-// rest.
+// A REQUIRE comes before all instructions behind it. A YIELD depends on each instruction in front of it that no other
+// one depends on; instructions behind the YIELD depend on it.
 static void pair_guards(finder_t *f) {
   bool *is_followed = BYOC_ARENA_ARRAY(&f->scratch, bool, f->out->count + 1);
   if (is_followed == NULL) {

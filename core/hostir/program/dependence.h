@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which instructions of a region must come before which others.
+// The dependences between the instructions of a region: pairs whose order must stay.
 //
 // Example:
 //   byoc_host_dependences_t d;
 //   if (!byoc_host_find_dependences(program, &program->body, arena, &d)) return byoc_diag_out_of_memory(diag);
 //   // d.instructions[k] comes behind those with the numbers d.before[k], for each k < d.count
 //
-// One comes before another if it writes bytes, a value or a symbol that the other reads or writes, or reads what the
-// other writes. Bytes are those of the workspace if memory is planned, and may be named by views; a view that moves may
-// be anywhere in its base. An output that may be written over an input (in_place.h) has the bytes of that input, and a
-// value may have the bytes of the values that it is shared with. To begin and to end a life is to write the buffer, to
-// check the shape of a value is to write it, too, and a REQUIRE comes before all that follows it. An instruction does
-// what those nested in it do. A call is taken to do nothing but what the program says of it.
+// One comes before another if it writes bytes, a value or a symbol that the other reads or writes, or reads one that
+// the other writes. Bytes are those of the workspace if memory is planned, and may be named by views; a view that moves
+// may be anywhere in its base. An output that may be written over an input (in_place.h) has the bytes of that input,
+// and a value may have the bytes of the values that it is shared with. To begin and to end a life is to write the
+// buffer, to check the shape of a value is to write it, too, and a REQUIRE comes before all that follows it. An
+// instruction has the accesses of those nested in it. A call is assumed to access its operands, results and workspace
+// only.
 //
-// Every order that keeps these pairs does the same as the order of the program.
+// Every order that keeps these pairs has the same results as the order of the program.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_DEPENDENCE_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_DEPENDENCE_H_
 
@@ -27,7 +28,7 @@ typedef struct byoc_host_dependences_t {
   size_t count;
 } byoc_host_dependences_t;
 
-// What it finds lives in the arena. False if out of memory.
+// The result lives in the arena. False if out of memory.
 bool byoc_host_find_dependences(const byoc_host_program_t *program, const byoc_host_region_t *region,
                                 byoc_arena_t *arena, byoc_host_dependences_t *out_dependences);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What host programs say of devices: the devices themselves, their memories, queues and events, and launches. Part of
-// core/hostir/program/program.h.
+// Devices in host programs: their memories, queues and events, and launches. Part of core/hostir/program/program.h.
 //
 //   device   %d = "opencl" 0 type 4            // driver, ordinal, DLPack's device type
 //   memory   of %d scope "global" 4096         // the workspace of one (device, scope)
@@ -17,19 +16,18 @@
 // has done an instruction without a queue before it goes on to the next one. A run ends when all commands have ended.
 //
 // A command uses memory of its queue's device. A copy may also have one side on the host, and the queues of the driver
-// "host" run kernels and calls of the host on the host's memory. Memory of the host that a command uses may be touched
-// by the host behind an await that covers the command.
+// "host" run kernels and calls of the host on the host's memory. The host may touch memory that a command uses only
+// behind an await that covers the command.
 //
 // In a dynamic program a value may be on a device, too: a local cell, or a parameter of a region. The host passes it
 // on, matches its shape, begins and ends it without touching its bytes. Its memory is found when it is allocated, and
-// taken again when no command can use it any more; so its end waits for nothing. What is stacked by a loop is the
-// host's.
+// reused when no command can use it any more; so its end waits for nothing. Stacked results of a loop are the host's.
 //
 //   local    %v : value f32[N,4] on %d
 //
 // ALLOCATE and FREE stand in the order of the host: between them commands that use the buffer may be handed over. They
-// may still run behind the FREE, and do not keep others from anything: whoever uses the same bytes next, as another
-// buffer or in a later turn of a loop, must be ordered behind them as any two accesses must (happens_before.h).
+// may still run behind the FREE. The next use of the same bytes, by another buffer or in a later iteration of a loop,
+// must be ordered behind them as any two accesses must (happens_before.h).
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_DEVICE_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_DEVICE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operation on dimensions gives when a program runs. The evaluator computes it, and whoever counts along with a
-// run before it happens computes the same.
+// The value of an operation on dimensions at run time. The evaluator computes it, and so do analyses that predict a
+// run.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_DIM_VALUE_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_DIM_VALUE_H_
 

@@ -177,7 +177,8 @@ void byoc_host_instruction_move(byoc_host_instruction_t *instruction, byoc_host_
   link(region, before, instruction);
 }
 
-// Frees what an instruction has, from the innermost of those nested in it. Their depth is that of the graph's blocks.
+// Frees the vectors of an instruction and of those nested in it, the innermost first. Their depth is that of the
+// graph's blocks.
 static void release(byoc_host_program_t *program, byoc_host_instruction_t *instruction) {
   byoc_allocator_t allocator = program->arena.allocator;
   for (uint32_t r = 0; r < instruction->region_count; ++r) {
@@ -225,7 +226,7 @@ static bool is_listed(const byoc_host_buffer_t *buffer, const byoc_host_instruct
   return buffer == NULL || found == 1;
 }
 
-// Finds a buffer that does not list this instruction; NULL if all do. Counts what is used.
+// Finds a buffer that does not list this instruction; NULL if all do. Counts uses.
 static const byoc_host_buffer_t *find_unlisted(const byoc_host_instruction_t *i, size_t *use_count) {
   for (uint32_t k = 0; k < i->operands.count; ++k) {
     if (!is_listed(i->operands.data[k], i, BYOC_HOST_USE_OPERAND, k)) return i->operands.data[k];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Edits of host programs. Everything that makes or changes instructions goes through here, so that each buffer knows
-// who uses it, regions stay linked, and counts are right.
+// Edits of host programs. All code that makes or changes instructions uses these functions, so that each buffer lists
+// its uses, regions stay linked, and counts are right.
 //
 // Example:
 //   byoc_host_instruction_t *copy = byoc_host_instruction_create(program, before, BYOC_HOST_COPY);
@@ -32,7 +32,7 @@ void byoc_host_instruction_move(byoc_host_instruction_t *instruction, byoc_host_
 // erased regions stop being parameters.
 void byoc_host_instruction_erase(byoc_host_program_t *program, byoc_host_instruction_t *instruction);
 
-// ---- what instructions use ----
+// ---- operands, results and waits ----
 
 // The buffer of an operand may be NULL.
 bool byoc_host_add_operand(byoc_host_program_t *program, byoc_host_instruction_t *instruction,

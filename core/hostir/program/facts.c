@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out what stands in a host program: lifetimes, a memory plan.
+// Finds which analysis results hold in a host program: lifetimes, a memory plan.
 #include "core/hostir/program/facts.h"
 
 static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t count) {
@@ -15,7 +15,7 @@ static byoc_status_t check_place(const byoc_host_program_t *program, byoc_host_b
     return BYOC_OK;
   }
   byoc_status_t status =
-      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "host program '%s': buffer '%s' has no place in the workspace",
+      byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "host program '%s': buffer '%s' has no offset in the workspace",
                       program->name, root->name);
   byoc_diag_hint(diag, "run plan-memory before it");
   return status;
@@ -48,7 +48,8 @@ bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_f
   for (size_t k = 0; k < program->buffers.count; ++k) {
     const byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (buffer->kind != BYOC_HOST_BUFFER_LOCAL || buffer->is_parameter || !used[k]) continue;
-    lives = lives && (freed[k] || byoc_host_own_allocation(buffer) != NULL); // the verifier finds what is not freed
+    lives = lives &&
+            (freed[k] || byoc_host_own_allocation(buffer) != NULL); // the verifier finds buffers that are never freed
     is_planned = is_planned && (buffer->is_value || buffer->offset_bytes != BYOC_HOST_OFFSET_NONE);
   }
   byoc_free(allocator, used);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in a host program: facts that passes need, give and keep (core/hostir/pass/pass.h).
+// Analysis results of a host program, which passes need, give and keep (core/hostir/pass/pass.h).
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_FACTS_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_FACTS_H_
 
@@ -8,10 +8,10 @@
 typedef enum byoc_host_fact_t {
   BYOC_HOST_LIFETIMES = 1, // each local buffer that is used is allocated and freed
   BYOC_HOST_PLAN = 2,      // and has its place in the workspace
-  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: the verifier tells, nobody else asks
+  BYOC_HOST_ORDER = 4,     // commands are ordered where memory needs it: only the verifier knows
 } byoc_host_fact_t;
 
-// What stands in the program (byoc_host_fact_t); false if out of memory.
+// The results that hold (byoc_host_fact_t); false if out of memory.
 bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_facts);
 
 #endif // BYOC_CORE_HOSTIR_PROGRAM_FACTS_H_

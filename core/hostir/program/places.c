@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the tables of what a host program has on devices.
+// Makes the tables of devices, tensors and commands of a host program.
 #include "core/hostir/program/places.h"
 
 #include <string.h>
@@ -206,7 +206,7 @@ static byoc_place_choice_t event_choice(const byoc_host_places_t *places, const 
   return (byoc_place_choice_t){places->events[use->event->index], byoc_host_set_count(use->event->count)};
 }
 
-// A number among those of a set is put into the command unless it is 0, which it has anyway.
+// The number of an element of a set goes into the command, unless it is 0, which is there already.
 static bool add_choice(byoc_host_places_t *places, byoc_host_patch_kind_t kind, uint32_t index, uint32_t count,
                        byoc_dim_t value) {
   if (count == 0 || (byoc_dim_is_constant(value) && value.constant == 0)) return true;
@@ -233,7 +233,7 @@ static byoc_host_patch_kind_t kind_for_cell(byoc_host_patch_kind_t place) {
   return place == BYOC_HOST_PATCH_SOURCE_PLACE ? BYOC_HOST_PATCH_SOURCE_CELL : BYOC_HOST_PATCH_DESTINATION_CELL;
 }
 
-// Where a buffer is in its tensor; what depends on symbols goes into a patch.
+// The offset of a buffer in its tensor; a part that depends on symbols goes into a patch.
 static bool find_bytes(byoc_host_places_t *places, byoc_host_buffer_t *buffer, byoc_host_patch_t patch,
                        uint32_t *out_tensor, uint64_t *offset_bytes) {
   if (byoc_host_buffer_in_cell(buffer)) {
@@ -255,7 +255,7 @@ static bool find_bytes(byoc_host_places_t *places, byoc_host_buffer_t *buffer, b
   return PUSH(&places->patches, patch);
 }
 
-// One side of a copy, or what is filled.
+// One side of a copy, or the tensor that is filled.
 static bool add_side(byoc_host_places_t *places, byoc_host_buffer_t *buffer, bool is_source, byoc_place_bytes_t *out) {
   if (buffer->device != NULL) {
     const byoc_host_patch_t patch = {.kind =
@@ -331,7 +331,7 @@ static byoc_status_t add_launch(byoc_host_places_t *places, const byoc_host_inst
   return added ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-// Of a copy or a fill; what the run finds out goes into a patch.
+// The size of a copy or a fill; one that only the run knows goes into a patch.
 static bool add_size(byoc_host_places_t *places, byoc_host_buffer_t *buffer, byoc_place_command_t *row) {
   row->size_bytes = buffer->size_bytes;
   if (byoc_type_is_static(buffer->type)) return true;
@@ -358,7 +358,7 @@ static bool writes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *r
   return i->workspace != NULL && byoc_host_buffer_root(i->workspace) == root;
 }
 
-// Does nothing but this copy write the value, and nothing but commands read it?
+// Is this copy the only writer of the value, and is each reader a command?
 static bool is_only_read(const byoc_host_program_t *program, const byoc_host_instruction_t *copy) {
   const byoc_host_buffer_t *value = copy->results.data[0];
   BYOC_HOST_FOR_EACH(i, program) {
@@ -372,7 +372,7 @@ static bool is_only_read(const byoc_host_program_t *program, const byoc_host_ins
   return true;
 }
 
-// copy %x -> %t on %q, where %x is an input and %t a value. A loop may copy something else in each turn.
+// copy %x -> %t on %q, where %x is an input and %t a value. A loop may copy something else in each iteration.
 static bool may_be_lent(const byoc_host_places_t *places, const byoc_host_instruction_t *copy) {
   const byoc_host_program_t *program = places->program;
   const byoc_host_buffer_t *from = copy->operands.data[0], *to = copy->results.data[0];
@@ -515,7 +515,7 @@ static bool is_only_writer(const byoc_host_program_t *program, const byoc_host_i
   return true;
 }
 
-// Is there an instruction behind the copy, which stands in no loop, that writes what it copies?
+// Does an instruction behind the copy, which stands in no loop, write the bytes that it copies?
 static bool is_written_behind(const byoc_host_instruction_t *copy) {
   const byoc_host_buffer_t *root = byoc_host_buffer_root(copy->operands.data[0]);
   const byoc_host_instruction_t *i = byoc_host_instruction_following(copy);
@@ -561,7 +561,7 @@ static bool add_port(byoc_host_places_t *places, const byoc_host_instruction_t *
   return PUSH(&places->port_rows, row);
 }
 
-// A loop may copy something else in each turn.
+// A loop may copy something else in each iteration.
 static bool add_ports(byoc_host_places_t *places) {
   for (const byoc_host_instruction_t *i = places->program->body.first; i != NULL; i = i->next) {
     const bool is_put = i->on.queue != NULL && !is_processor(i->on.queue->device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host program has on devices, as the tables that a context opens (core/runtime/device.h), and what of
-// its commands changes from run to run. The evaluator uses these tables, compose prints them.
+// The devices, tensors and commands of a host program, as the tables that a context opens (core/runtime/device.h), and
+// patches for the parts of commands that change from run to run. The evaluator uses these tables, compose prints them.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_PLACES_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_PLACES_H_
 
@@ -26,7 +26,7 @@ typedef enum byoc_host_patch_kind_t {
   BYOC_HOST_PATCH_WAIT, // of wait `index`
 } byoc_host_patch_kind_t;
 
-// Something that is put into a command before it is given.
+// A number or an address that is put into a command before it is handed over.
 typedef struct byoc_host_patch_t {
   byoc_host_patch_kind_t kind;
   uint32_t index; // among all arguments or all waits of the program; GRID, BLOCK: the axis
@@ -36,7 +36,7 @@ typedef struct byoc_host_patch_t {
   byoc_host_buffer_t *buffer;
 } byoc_host_patch_t;
 
-// What a row of tables.commands does.
+// The instruction behind a row of tables.commands.
 typedef struct byoc_host_command_t {
   const byoc_host_instruction_t *instruction;
   uint32_t first_patch, patch_count;
@@ -69,15 +69,15 @@ typedef struct byoc_host_places_t {
   byoc_map_t handed_out;               // value → the copy that byoc_host_places_handed_out returns
 } byoc_host_places_t;
 
-// Everything lies in the arena. A program that has nothing on devices gets tables without devices. BYOC_NOT_FOUND for a
-// driver, a device module or an entry that the program's graph module does not have.
+// All tables lie in the arena. A program without devices gets tables without devices. BYOC_NOT_FOUND for a driver, a
+// device module or an entry that the program's graph module does not have.
 byoc_status_t byoc_host_places_create(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_diag_t *diag,
                                       byoc_host_places_t **out_places);
-// The row of an instruction; BYOC_PLACE_NONE: it is none of a device's.
+// The row of an instruction; BYOC_PLACE_NONE: it is no command.
 uint32_t byoc_host_places_command(const byoc_host_places_t *places, const byoc_host_instruction_t *instruction);
 // The row of the memory that a buffer on a device is in; BYOC_PLACE_NONE: no command uses it.
 uint32_t byoc_host_places_memory(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
-// Is the value one that an input may lend its bytes? It is announced, and gets memory of its own if it is not lent any.
+// May an input lend its bytes to the value? If a run does not lend them, the value gets memory of its own.
 bool byoc_host_places_is_lent(const byoc_host_places_t *places, const byoc_host_buffer_t *buffer);
 // The copy of a value on a device to one of the host, an output, which may be the same bytes: those of the host's
 // value, which is then allocated when the other one is. `buffer` is either of the two; NULL: it is none of such.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host programs: what the host does, in order. They are made from a lowered graph module
+// Host programs: the instructions of the host, in order. They are made from a lowered graph module
 // (core/hostir/lower/lower_program.h) or read from their text form (core/hostir/text/program_text.h), changed by host
 // passes, turned into C by core/compose, and run by the evaluator.
 //
@@ -17,7 +17,7 @@
 //   }
 //
 // Control flow works on static buffers in place. A loop that counts gives its index to a symbol; scalars and views may
-// depend on it, so that each turn works on a slice of its own:
+// depend on it, so that each iteration works on a slice of its own:
 //
 //   symbol I
 //   view     %row : f32[16] = %t + I * 64
@@ -36,8 +36,8 @@
 //     input    %x : value f32[N,4]
 //     local    %y : value f32[N,4]
 //     match    %x binds N at 0
-//     require  (N is_multiple_of 2)               // what an operator counts on, once for each shape
-//     loop     (%trips, none, %x) -> (%last)      // carried: %x, then what the body yields
+//     require  (N is_multiple_of 2)               // a relation that an operator relies on, checked once for each shape
+//     loop     (%trips, none, %x) -> (%last)      // carried: %x, then the result of each iteration
 //     body     (%i, %go, %state) {
 //       kernel   byoc_k0_add(%state) [N] -> (%next)
 //       yield    (%go, %next)
@@ -77,7 +77,7 @@ typedef enum byoc_host_use_kind_t {
   BYOC_HOST_USE_WORKSPACE,
 } byoc_host_use_kind_t;
 
-// A place where an instruction names a buffer. Uses of a view are not those of its base.
+// A position where an instruction names a buffer. Uses of a view are not uses of its base.
 typedef struct byoc_host_use_t {
   byoc_host_instruction_t *instruction;
   byoc_host_use_kind_t kind;
@@ -107,7 +107,7 @@ struct byoc_host_buffer_t {
   const byoc_host_device_t *device;  // whose memory it is in (a VIEW: as its base); NULL: the host's
 };
 
-// What an input or output is called outside: an output may have the name of an input.
+// The name of an input or output outside: an output may have the name of an input.
 static inline const char *byoc_host_port_name(const byoc_host_buffer_t *port) {
   return port->called != NULL ? port->called : port->name;
 }
@@ -142,12 +142,12 @@ static inline const char *byoc_host_port_name(const byoc_host_buffer_t *port) {
 typedef enum byoc_host_op_t { BYOC_HOST_OP_LIST(BYOC_HOST_OP_ENUM) BYOC_HOST_OP_COUNT } byoc_host_op_t;
 #undef BYOC_HOST_OP_ENUM
 
-// X(NAME, "text"): what an ALLOCATE gives. All of one buffer are CACHED, or none is.
+// X(NAME, "text"): the memory that an ALLOCATE gives. All of one buffer are CACHED, or none is.
 #define BYOC_HOST_ALLOCATION_LIST(X)                                                                                   \
   X(FRESH, "fresh")   /* contents undefined */                                                                         \
   X(ZEROED, "zeroed") /* zeros, each time that it is asked for */                                                      \
-  X(CACHED, "cached") /* the same bytes in every turn and every run of a context; zeros at first, and where the shape  \
-                         is not that of the last time */
+  X(CACHED, "cached") /* the same bytes in every iteration and every run of a context; zeros at first, and where the   \
+                         shape is not that of the last time */
 
 #define BYOC_HOST_ALLOCATION_ENUM(NAME, text) BYOC_HOST_##NAME,
 typedef enum byoc_host_allocation_t {
@@ -156,7 +156,7 @@ typedef enum byoc_host_allocation_t {
 #undef BYOC_HOST_ALLOCATION_ENUM
 
 // Instructions in order: a program's, or those nested in an instruction. A LOOP's parameters: iteration, condition,
-// carried ..., or only what is carried if it counts.
+// carried ..., or only the carried ones if it counts.
 typedef struct byoc_host_region_t {
   byoc_host_instruction_t *first, *last;
   byoc_host_instruction_t *owner; // NULL: the program's own
@@ -165,7 +165,7 @@ typedef struct byoc_host_region_t {
 
 #define BYOC_HOST_SYMBOL_NONE UINT32_MAX
 
-// What a MATCH does with one dimension: binds a symbol, or compares with an expression over bound ones.
+// One dimension of a MATCH: it binds a symbol, or is compared with an expression over bound ones.
 typedef struct byoc_host_match_t {
   uint32_t axis;
   uint32_t symbol; // bound to the dimension; NONE: compared
@@ -256,11 +256,11 @@ typedef struct byoc_host_program_t {
   byoc_map_t symbol_indices;         // text map: symbol → index + 1
   byoc_map_t buffer_names;           // text map: name → byoc_host_buffer_t *
   byoc_map_t kernel_names;           // text map: name → byoc_loop_kernel_t *
-  const char *cpu_features;          // what the backends' code needs, separated by spaces; may be empty
+  const char *cpu_features;          // features that the backends' code needs, separated by spaces; may be empty
   uint64_t workspace_size_bytes;     // once planned
   uint64_t workspace_bound_bytes;    // the liveness lower bound: the largest sum of live sizes at one instruction
   // Dynamic, once planned: the same for workspace and cells together, over the symbols. A run that reaches every
-  // instruction, and turns each loop twice, has at least this much memory in use at some time.
+  // instruction, and runs two iterations of each loop, has at least this much memory in use at some time.
   byoc_dim_t live_bound_bytes;
   BYOC_VECTOR(byoc_host_device_t *) devices;
   BYOC_VECTOR(byoc_host_memory_t *) memories;
@@ -269,7 +269,7 @@ typedef struct byoc_host_program_t {
   byoc_map_t event_names; // text map: name → byoc_host_event_t *
   uint32_t rank_count;    // that it is for; 0: any number
   int32_t rank;           // which one of them it is
-  uint64_t rank_build;    // a hash of what they were built from, the same for all of them; 0: unknown
+  uint64_t rank_build;    // a hash of the model and of how it is sharded, the same for all of them; 0: unknown
 } byoc_host_program_t;
 
 byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const char *name, byoc_allocator_t allocator,
@@ -345,7 +345,7 @@ byoc_status_t byoc_host_instruction_set_engine(byoc_host_program_t *program, byo
 byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, byoc_diag_t *diag);
 // The index of a symbol, which is added if it is new; BYOC_HOST_SYMBOL_NONE if out of memory.
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name);
-// What the model calls dimensions of the program's outputs. False if out of memory.
+// The model's names for dimensions of the program's outputs. False if out of memory.
 bool byoc_host_dim_names(const byoc_host_program_t *program, byoc_arena_t *arena, byoc_dim_names_t *out_names);
 // The buffer that owns the bytes: itself, or a view's base.
 static inline byoc_host_buffer_t *byoc_host_buffer_root(byoc_host_buffer_t *buffer) {
@@ -379,23 +379,23 @@ static inline bool byoc_host_buffer_in_cell(const byoc_host_buffer_t *buffer) {
 }
 
 // BYOC_INTERNAL, with the instruction and the reason, unless the program can run. Each byte is written before it is
-// read, whichever cases and however many turns of loops ran before, and outputs are written whole. Buffers are used
-// between allocate and free, one of each for each life; planned ones that are alive at the same time do not overlap.
-// Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands that they
-// are not meant to overwrite, and a value is written only if no other one can have its memory. Counts, element types,
-// sizes and alignment fit what is called or yielded; sizes that depend on symbols must be equal for all values that the
-// program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound, before it is used. The type
-// of a value is relied on only where it was made so or behind a MATCH. Wherever a view may move is counted
-// (core/hostir/program/ranges.h); if it may leave its base, that is checked when the program runs. Commands are handed
-// to queues that can run them, and two instructions that touch the same bytes, one of them to write, are ordered
-// (core/hostir/verify/happens_before.h).
+// read, whichever cases and however many iterations of loops ran before, and outputs are written whole. Buffers are
+// used between allocate and free, one of each for each life; planned ones that are alive at the same time do not
+// overlap. Nothing writes inputs, constants and parameters. Results share no bytes with each other, nor with operands
+// that they are not meant to overwrite, and a value is written only if no other one can have its memory. Counts,
+// element types, sizes and alignment fit the callee, or the results of the region; sizes that depend on symbols must be
+// equal for all values that the program's own checks (REQUIRE) let pass. A symbol has one value from where it is bound,
+// before it is used. The type of a value holds where an instruction made it so, or behind a MATCH. All bytes that a
+// moving view can reach count (core/hostir/program/ranges.h); if it may leave its base, the program checks that when it
+// runs. Commands are handed to queues that can run them, and two instructions that touch the same bytes, one of them to
+// write, are ordered (core/hostir/verify/happens_before.h).
 byoc_status_t byoc_host_program_verify(const byoc_host_program_t *program, byoc_diag_t *diag);
 // The same without the order of commands, which the pass order-queues makes.
 byoc_status_t byoc_host_program_verify_unordered(const byoc_host_program_t *program, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, naming the buffer, unless each buffer that is used has its place in the workspace, as
 // composing and evaluating need.
 byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_diag_t *diag);
-// What errors and profiles call an instruction.
+// The name of an instruction in errors and profiles.
 const char *byoc_host_instruction_name(const byoc_host_instruction_t *instruction);
 
 #endif // BYOC_CORE_HOSTIR_PROGRAM_PROGRAM_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds what host programs say of devices: devices, memories, queues and events.
+// Builds the devices, memories, queues and events of host programs.
 #include <string.h>
 
 #include "core/hostir/program/program.h"

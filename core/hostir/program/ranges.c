@@ -57,7 +57,7 @@ static byoc_host_range_t rest_of(byoc_host_range_t a, byoc_host_range_t b) {
 static byoc_host_range_t symbol_range(const byoc_host_ranges_t *ranges, const char *name) {
   const uintptr_t index = (uintptr_t)byoc_text_map_get(&ranges->program->symbol_indices, name);
   byoc_host_range_t range = index != 0 ? ranges->symbols[index - 1] : any();
-  range.may_saturate = false; // whatever it is
+  range.may_saturate = false; // a symbol has its value exactly
   return range;
 }
 
@@ -106,7 +106,7 @@ byoc_host_range_t byoc_host_range_of(const byoc_host_ranges_t *ranges, byoc_dim_
 
 // ---- symbols ----
 
-// The values of the index. A turn that would give it a negative one is refused when it comes.
+// The values of the index. An iteration that would give it a negative one is refused when it comes.
 static byoc_host_range_t range_of_index(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count) {
   const byoc_host_range_t start = byoc_host_range_of(ranges, count->start);
   const byoc_host_range_t stop = byoc_host_range_of(ranges, count->stop);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known before a run about the symbols of a host program, and about the places of views that move.
+// Bounds that are known before a run: of the symbols of a host program, and of the offsets of moving views.
 //
 // Example:
 //   byoc_host_ranges_t ranges;
@@ -32,7 +32,7 @@ typedef struct byoc_host_ranges_t {
   const byoc_host_program_t *program;
   byoc_host_range_t *symbols;
   uint32_t *definition_counts;     // by symbol
-  const byoc_host_linear_t **lets; // by symbol: what a LET computes; NULL: not such a sum, or no LET
+  const byoc_host_linear_t **lets; // by symbol: the sum that a LET computes; NULL: no LET, or another expression
 } byoc_host_ranges_t;
 
 bool byoc_host_ranges_init(byoc_host_ranges_t *ranges, const byoc_host_program_t *program, byoc_arena_t *arena);
@@ -41,14 +41,14 @@ byoc_host_range_t byoc_host_range_of(const byoc_host_ranges_t *ranges, byoc_dim_
 byoc_host_range_t byoc_host_range_of_offset(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *buffer);
 // Does it stay in its base, whatever the symbols are?
 bool byoc_host_stays_inside(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *view);
-// How often an instruction runs at most, if it does: the turns of the loops around it. Those that are not constant
+// How often an instruction runs at most, if it does: the iterations of the loops around it. Those that are not constant
 // count as one.
 uint64_t byoc_host_constant_turns_of(const byoc_host_instruction_t *instruction);
-// The number of turns of a loop that counts; -1 if it is not known.
+// The number of iterations of a loop that counts; -1 if it is not known.
 int64_t byoc_host_turns_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count);
 
 // False if the dimension is no such sum, may saturate, or needs a symbol that gets its value in several places. The
-// symbols of LETs are replaced by what they stand for, where that is one.
+// symbols of LETs are replaced by their sums, where a LET computes one.
 bool byoc_host_linear_of(const byoc_host_ranges_t *ranges, byoc_dim_t dim, byoc_host_linear_t *out_linear);
 bool byoc_host_linear_of_offset(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *buffer,
                                 byoc_host_linear_t *out_linear);

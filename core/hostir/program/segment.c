@@ -10,8 +10,8 @@
 
 #define NOBODY UINT32_MAX
 
-// A segment while it grows. Numbers of parts are those of their first instructions, or of parts that were merged with
-// others since: `find` knows what became of them.
+// A segment while it grows. The number of a part is that of its first instruction. A part that was merged keeps its
+// number: `find` gives the part that it became.
 typedef struct part_t {
   byoc_host_segment_t segment; // with room for `capacity` instructions
   size_t capacity;
@@ -110,7 +110,7 @@ static bool goes_through(merger_t *m, search_t *search, uint32_t own, uint32_t o
 }
 
 // Is there a way from `first` to `last` through others? Both ends are searched, the one with less work first, so that
-// the smaller side decides. If there is none, *out_done is a search that found all there is on its side.
+// the smaller side decides. If there is none, *out_done is the search that is exhausted.
 static bool finds_way(merger_t *m, uint32_t first, uint32_t last, search_t **out_done) {
   begin_search(m, &m->searches[0], first, last, true);
   begin_search(m, &m->searches[1], last, first, false);
@@ -172,8 +172,8 @@ static void move_between(merger_t *m, const byoc_host_numbers_t *parts, uint32_t
   if (step == 0) number_places(m);
 }
 
-// Makes one place of those of `first` and `last`, for the part that stays of the two. What the one end needs moves in
-// front of `first`, or what is behind the other end moves behind `last`; nothing else has to move.
+// Gives the part that stays of the two a single position. Parts that the one end needs move in front of `first`, or
+// parts behind the other end move behind `last`; no other part has to move.
 static void join_places(merger_t *m, uint32_t first, uint32_t last, search_t *done, uint32_t stays) {
   byoc_host_numbers_t *found = &done->found;
   const uint32_t kept = done->is_forward ? last : first, left = done->is_forward ? first : last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as what is put
-// into one queue.
+// Splits host programs into segments: groups of instructions that a caller wants to treat as one, such as the commands
+// of one queue.
 //
 // Example:
 //   byoc_host_segments_t segments;
@@ -11,11 +11,10 @@
 // Each region is split on its own: an instruction with regions stands in one segment of the region that it is in, and
 // those nested in it form segments of their regions. The segments of a region
 //   - hold each of its instructions once,
-//   - depend on each other without a cycle (core/hostir/program/dependence.h says when an instruction depends on
-//   another one),
-//     so that one after the other, in the order given, they do the same as the program,
-//   - are maximal: wherever the caller would merge two neighbours, others stand between them, which depend on the one
-//     and which the other one depends on.
+//   - depend on each other without a cycle (core/hostir/program/dependence.h), so that in the given order they have the
+//     results of the program,
+//   - are maximal: two neighbours that the caller would merge are apart only if a third segment depends on the one and
+//     the other depends on it.
 // Equal programs and answers give equal segments.
 #ifndef BYOC_CORE_HOSTIR_PROGRAM_SEGMENT_H_
 #define BYOC_CORE_HOSTIR_PROGRAM_SEGMENT_H_

@@ -28,17 +28,17 @@ static size_t smaller(size_t a, size_t b) {
   return a < b ? a : b;
 }
 
-// A loop's operand, its parameter, what a turn yields and the result are one value, turn by turn.
+// A loop's operand, its parameter, the yielded value and the result are one value in each iteration.
 static void unite_values_of_loop(sharing_t *f, const byoc_host_instruction_t *loop) {
   const byoc_host_region_t *body = &loop->regions[0];
-  const size_t first = loop->count != NULL ? 0 : 2; // of what is carried, among operands and parameters
+  const size_t first = loop->count != NULL ? 0 : 2; // of the carried ones, among operands and parameters
   if (loop->operands.count < first || body->parameters.count < first) return;
   const size_t carried = smaller(loop->operands.count, body->parameters.count) - first;
   unite_lists(f, loop->operands.data + first, body->parameters.data + first, carried);
   unite_lists(f, loop->operands.data + first, loop->results.data, smaller(carried, loop->results.count));
 }
 
-// What a yield gives is what its owner's result and the next turn's parameter are.
+// The operand of a yield, its owner's result and the next iteration's parameter are one value.
 static void unite_yielded(sharing_t *f, const byoc_host_instruction_t *yield) {
   const byoc_host_instruction_t *owner = yield->region->owner;
   if (owner == NULL) return;
@@ -51,7 +51,7 @@ static void unite_yielded(sharing_t *f, const byoc_host_instruction_t *yield) {
 static void unite_shared(sharing_t *f) {
   BYOC_HOST_FOR_EACH(i, f->program) {
     if (i->op == BYOC_HOST_SHARE) unite(f, i->operands.data[0], i->results.data[0]);
-    if (i->op == BYOC_HOST_CONTAINER) { // it keeps what it is given, and gives out what it keeps
+    if (i->op == BYOC_HOST_CONTAINER) { // it keeps its operands, and its results are kept values
       for (size_t k = 0; k < i->operands.count && i->results.count > 0; ++k) {
         unite(f, i->operands.data[k], i->results.data[0]);
       }

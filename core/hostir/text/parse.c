@@ -68,7 +68,7 @@ static bool parse_view_base(byoc_host_parser_t *parser, byoc_host_buffer_t *buff
   return true;
 }
 
-// Creates a buffer whose kind was read; what stands behind its type is read by parse_place.
+// Creates a buffer whose kind was read; parse_place reads the words behind its type.
 static bool create_buffer(byoc_host_parser_t *parser, byoc_host_buffer_kind_t kind, byoc_host_buffer_t **out_buffer) {
   byoc_lexer_t *lexer = &parser->lexer;
   byoc_host_program_t *program = parser->program;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parsers of host programs share: buffers, numbers, texts, and names that are looked up at the end.
+// Parses buffers, numbers and strings for the parsers of host programs, and keeps names that are looked up at the end.
 #include "core/hostir/text/text_internal.h"
 
 bool byoc_host_parse_later(byoc_host_parser_t *parser, const byoc_host_pending_t *pending) {

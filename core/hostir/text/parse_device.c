@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses what host programs say of devices: declarations, launches, and how commands are ordered.
+// Parses devices in host programs: declarations, launches, and the order of commands.
 #include <string.h>
 
 #include "core/hostir/program/edit.h"
@@ -17,7 +17,7 @@ static bool parse_device_name(byoc_host_parser_t *parser, const byoc_host_device
   return *out_device != NULL || byoc_lexer_fail_at(lexer, token.offset, "there is no device %%%s", token.text);
 }
 
-// The place in a set of `count`.
+// The number of an element in a set of `count`.
 static bool parse_set_place(byoc_host_parser_t *parser, const char *name, uint32_t count, byoc_dim_t *out_place) {
   byoc_lexer_t *lexer = &parser->lexer;
   *out_place = byoc_dim_constant(0);

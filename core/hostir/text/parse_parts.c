@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses what stands behind a host program: kernels, constants, signatures and runtime modules.
+// Parses the kernels, constants, signatures and runtime modules behind a host program.
 #include <string.h>
 
 #include "core/base/hash.h"
@@ -8,7 +8,7 @@
 #include "core/ir/loop_text.h"
 #include "core/ir/text_parts.h"
 
-// The largest piece in a text: a few letters must not take all memory.
+// The largest piece in a text: a few letters must not allocate all memory.
 #define MAX_PIECE_BYTES ((int64_t)4 << 30)
 
 // ---- bytes ----
@@ -36,7 +36,7 @@ static bool parse_file_part(byoc_host_parser_t *parser, byoc_bytes_t *out_bytes)
          byoc_lexer_fail_at(lexer, at, "this part of the data file has changed since the text was written");
 }
 
-// The size of what base64 of this length decodes to.
+// The size that base64 of this length decodes to.
 static size_t decoded_size(const byoc_token_t *token) {
   size_t padding = 0;
   while (padding < 2 && padding < token->size && token->text[token->size - 1 - padding] == '=') ++padding;
@@ -194,7 +194,7 @@ static bool parse_text(byoc_host_parser_t *parser, byoc_runtime_module_t *module
   const size_t offset = lexer->token.offset;
   if (!byoc_lexer_accept(lexer, BYOC_TOKEN_STRING) && !parse_bytes(parser, &bytes)) return false;
   if (memchr(bytes.data, 0, bytes.size_bytes) != NULL) {
-    return byoc_lexer_fail_at(lexer, offset, "this text holds a NUL");
+    return byoc_lexer_fail_at(lexer, offset, "this string holds a NUL");
   }
   char *copy = byoc_arena_allocate(&module->arena, bytes.size_bytes + 1, 1);
   if (copy == NULL) return byoc_lexer_fail_memory(lexer);
@@ -203,7 +203,7 @@ static bool parse_text(byoc_host_parser_t *parser, byoc_runtime_module_t *module
   return true;
 }
 
-// An entry of a list of texts, if the word is the name of one.
+// An entry of a list of strings, if the word is the name of one.
 static bool parse_list_field(byoc_host_parser_t *parser, byoc_runtime_module_t *module, const char *word,
                              bool *out_found) {
   byoc_lexer_t *lexer = &parser->lexer;
@@ -312,7 +312,7 @@ static bool parse_kind(byoc_lexer_t *lexer, byoc_runtime_module_kind_t *out_kind
   return byoc_lexer_expected(lexer, "a kind of runtime module");
 }
 
-// What a module of this kind must have, for those who use it.
+// The fields that a module of this kind must have.
 static bool check_module(byoc_host_parser_t *parser, const byoc_runtime_module_t *module, size_t offset) {
   const char *lacks = NULL;
   if (module->kind == BYOC_RUNTIME_MODULE_C_SOURCE && module->source == NULL) lacks = "source";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what host programs say of devices: declarations, launches, and how commands are ordered.
+// Prints devices in host programs: declarations, launches, and the order of commands.
 #include <inttypes.h>
 #include <string.h>
 

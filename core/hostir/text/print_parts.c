@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what a host program refers to: kernels, constants, signatures and runtime modules, and their bytes.
+// Prints the kernels, constants, signatures and runtime modules that a host program refers to, and their bytes.
 #include <inttypes.h>
 #include <string.h>
 
@@ -225,7 +225,7 @@ static void print_module(byoc_host_printer_t *printer, const byoc_runtime_module
   byoc_string_append(out, "}\n");
 }
 
-// What a module imports is printed behind it, unless it was printed before.
+// The imports of a module are printed behind it, unless they were printed before.
 static void print_module_once(byoc_host_printer_t *printer, byoc_map_t *seen, const byoc_runtime_module_t *module) {
   if (byoc_pointer_map_find(seen, module) != NULL) return;
   if (!byoc_pointer_map_put(seen, module, NULL)) printer->out->failed = true;

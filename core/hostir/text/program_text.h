@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text form of host programs: prints stably, parses back, and holds all that composing a program needs.
+// The text form of host programs. It is stable, parses back, and holds all data that composing a program needs.
 //
 //   host program "mlp" workspace 64 bound 64 {
 //     symbol   N of inputs
@@ -21,8 +21,8 @@
 //   module packed "packed_0" of "demo" { ... }
 //
 // The program. "dynamic" stands behind its name if inputs and outputs are values, then requires "avx2 fma" for the
-// processor features that backends' code needs. Once memory is planned, a dynamic program has the bound of what lives
-// at once behind that of its workspace: live max(N * 16, M * 4 + 8). Declarations come first:
+// processor features that backends' code needs. Once memory is planned, a dynamic program has the bound of the bytes in
+// use behind that of its workspace: live max(N * 16, M * 4 + 8). Declarations come first:
 //
 //   symbol N [of inputs]        those that the inputs' shapes give their values come first
 //   device %d = "driver" ORDINAL type TYPE             see core/hostir/program/device.h for this and the next three
@@ -62,7 +62,7 @@
 //   any of these, a copy, and a call on the processor's queue: [on %q[I] [after (%e, %f[I])] [signals %e]], where one
 //     of a set is named by a number, which is taken modulo the set's count
 //
-// What the program refers to, in any order behind it:
+// Parts that the program refers to, in any order behind it:
 //
 //   kernel [over 0, 2] [over 3 by 1] { ... }
 //       loops (core/ir/loop_text.h), and the operands that the first result, or another one, may overwrite
@@ -71,15 +71,15 @@
 //   function @f(TYPE, TYPE) -> (TYPE)
 //       the signature of a backend's function
 //   module KIND "name" of "target" { FIELD ... }
-//       what a backend handed back (core/module/runtime_module.h), with these fields:
+//       a module of a backend (core/module/runtime_module.h), with these fields:
 //     given_name "n"   source "text"   compiler "cc"   setup "symbol"   engine_symbol "symbol"   function "f"
 //     packed_symbol "symbol"   engine "name"   json "text"   user "target"   symbol "s"   flag "-O3"   needed "libm"
 //     import "module"   file "a.o" BYTES   blob "weights" BYTES   constant : TYPE = DATA   workspace 64
 //
 // BYTES is base64 "...", or file OFFSET SIZE "hash": that part of the data file, whose path is the text's path and
-// ".data". DATA and texts of modules may be such parts, too. `elided` stands for what the printer was asked to leave
-// out; it does not parse back. The code of engines and libraries that run inside this process is not part of the text:
-// a program that was read is composed, and evaluated as far as its modules can be linked.
+// ".data". DATA and strings of modules may be such parts, too. `elided` stands for data that the printer was asked to
+// leave out; it does not parse back. The code of engines and libraries that run inside this process is not part of the
+// text: a program that was read can be composed, and evaluated as far as its modules can be linked.
 #ifndef BYOC_CORE_HOSTIR_TEXT_PROGRAM_TEXT_H_
 #define BYOC_CORE_HOSTIR_TEXT_PROGRAM_TEXT_H_
 
@@ -104,7 +104,7 @@ void byoc_host_data_deinit(byoc_host_data_t *data);
 typedef struct byoc_host_print_options_t {
   size_t elide_bytes;     // larger data prints as `elided`; 0: none
   byoc_host_data_t *data; // where larger pieces go; NULL: everything is in the text
-  bool program_only;      // leave out what the program refers to; that does not parse back
+  bool program_only;      // leave out kernels, constants, signatures and modules; that does not parse back
 } byoc_host_print_options_t;
 
 // `options` may be NULL: everything is printed.
@@ -123,8 +123,8 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
                                           byoc_diag_t *diag);
 // The path of the data file beside a text, to be freed by the caller; NULL if out of memory.
 char *byoc_host_data_path(const char *path, byoc_allocator_t allocator);
-// Reads what byoc_host_program_add_files has written. BYOC_INVALID_DATA if the program has lifetimes that break a rule
-// of the verifier.
+// Reads the files of byoc_host_program_add_files. BYOC_INVALID_DATA if the program has lifetimes that break a rule of
+// the verifier.
 byoc_status_t byoc_host_program_read(const char *path, byoc_allocator_t allocator, byoc_diag_t *diag,
                                      byoc_graph_module_t **out_module, byoc_host_program_t **out_program);
 

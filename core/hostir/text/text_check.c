@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the text form of a host program is whole: what is printed parses back to a program that prints the same.
+// Checks that the text form of a host program is whole: the printed text parses back to a program with the same text.
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host programs as files: the text, and beside it the data file with what is too large for a text.
+// Writes and reads host programs as files: the text, and beside it a data file with the large pieces.
 #include "core/hostir/text/program_text.h"
 
 void byoc_host_data_init(byoc_host_data_t *data, byoc_allocator_t allocator) {
@@ -42,7 +42,7 @@ byoc_status_t byoc_host_program_add_files(const byoc_host_program_t *program, co
   return status;
 }
 
-// Does the text say when buffers live? Those that are zeroed or cached can have their lifetimes in front of the others.
+// Does the text have lifetimes? Zeroed or cached buffers may have lifetimes even if the others do not.
 static bool has_lifetimes(const byoc_host_program_t *program) {
   BYOC_HOST_FOR_EACH(i, program) {
     const bool is_life = i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE;

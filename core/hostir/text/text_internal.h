@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of the text form share. Internal to core/hostir.
+// Functions and tables that the files of the text form share. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_TEXT_TEXT_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_TEXT_TEXT_INTERNAL_H_
 
@@ -16,7 +16,7 @@ extern const char *const byoc_host_buffer_kind_names[BYOC_HOST_BUFFER_VIEW + 1];
 extern const char *const byoc_host_queue_words[BYOC_HOST_QUEUE_KIND_COUNT];
 extern const char *const byoc_host_argument_words[BYOC_HOST_ARGUMENT_KIND_COUNT];
 
-// A text of a runtime module that stands under its own name.
+// A string of a runtime module that has a field name of its own.
 typedef struct byoc_host_text_field_t {
   const char *name;
   size_t offset; // of the const char * in byoc_runtime_module_t
@@ -34,12 +34,12 @@ typedef struct byoc_host_printer_t {
 
 // Prints the data of a tensor.
 void byoc_host_print_tensor(byoc_host_printer_t *printer, const byoc_type_t *type, const void *data, size_t size_bytes);
-// What a collective says behind its results: " sum among 2 step 1".
+// The words of a collective behind its results: " sum among 2 step 1".
 void byoc_host_print_collective(const byoc_collective_call_t *collective, byoc_string_t *out);
 // Prints the kernels, constants, functions and modules that the program refers to.
 void byoc_host_print_parts(byoc_host_printer_t *printer);
 
-// ---- printing what stands on devices (print_device.c) ----
+// ---- printing devices (print_device.c) ----
 void byoc_host_print_devices(const byoc_host_program_t *program, byoc_string_t *out);
 void byoc_host_print_launch_head(const byoc_host_launch_t *launch, byoc_string_t *out);
 void byoc_host_print_arguments(const byoc_host_launch_t *launch, byoc_string_t *out);
@@ -74,20 +74,20 @@ typedef struct byoc_host_parser_t {
 } byoc_host_parser_t;
 
 bool byoc_host_parse_later(byoc_host_parser_t *parser, const byoc_host_pending_t *pending);
-// Copies a text into the program's arena.
+// Copies a string into the program's arena.
 const char *byoc_host_parse_copy(byoc_host_parser_t *parser, const char *text);
 bool byoc_host_parse_unsigned(byoc_host_parser_t *parser, uint64_t *out_value);
 bool byoc_host_parse_buffer(byoc_host_parser_t *parser, byoc_host_buffer_t **out_buffer);
 // Instructions up to the closing brace.
 bool byoc_host_parse_region(byoc_host_parser_t *parser, byoc_host_region_t *region);
-// What a collective, whose kind is the instruction's symbol, says behind its results.
+// The words of a collective behind its results; the instruction's symbol is its kind.
 bool byoc_host_parse_collective(byoc_host_parser_t *parser, byoc_host_instruction_t *instruction);
 // Data of a static tensor type, aligned, in `arena`.
 bool byoc_host_parse_tensor(byoc_host_parser_t *parser, const byoc_type_t *type, byoc_arena_t *arena, void **out_data);
 // A kernel, constant, function or module behind the program.
 bool byoc_host_parse_part(byoc_host_parser_t *parser);
 
-// ---- parsing what stands on devices (parse_device.c) ----
+// ---- parsing devices (parse_device.c) ----
 // Reads a device, memory, queue or event if one comes next.
 bool byoc_host_parse_device_declaration(byoc_host_parser_t *parser, bool *out_found);
 // [on %d]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a host program and knows at each instruction which earlier ones may still be running.
+// Walks a host program and keeps, at each instruction, the set of earlier ones that may still be running.
 #include "core/hostir/verify/happens_before.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 
 // ---- rows ----
 
-// A row has a bit for each run that may not have ended: for the host and for each queue, from their next instruction's
-// view; for each event, from the view of who waits for it. Row 0 is the host's.
+// A row has a bit for each run that may not have ended. The host and each queue have a row for their next instruction;
+// each event has one for an instruction that waits for it. Row 0 is the host's.
 
 static uint64_t *row(const byoc_host_order_t *o, size_t index) {
   return o->rows + index * o->words;
@@ -62,14 +62,14 @@ static void restore(byoc_host_order_t *o, const state_t *state) {
   }
 }
 
-// What may be running in either case may be running.
+// The union: an instruction may be running if it may be in either case.
 static void join_kept(byoc_host_order_t *o, const state_t *state) {
   for (size_t r = 0; r < o->row_count; ++r) {
     for (size_t w = 0; w < state->words; ++w) row(o, r)[w] |= state->rows[r * state->words + w];
   }
 }
 
-// Has the present state anything that the kept one lacks?
+// Does the present state have a bit that the kept one lacks?
 static bool has_more(const byoc_host_order_t *o, const state_t *state) {
   for (size_t r = 0; r < o->row_count; ++r) {
     if (has_bits_outside(row(o, r), state->rows + r * state->words, state->words)) return true;
@@ -106,7 +106,7 @@ static byoc_status_t find_row_of_event(byoc_host_order_t *o, const byoc_host_eve
   return BYOC_OK;
 }
 
-// Takes the waits into account in the extra row OPEN, and tells the watch which of them add something.
+// Applies the waits to the extra row OPEN, and reports to the watch which of them add something.
 static byoc_status_t apply_waits(byoc_host_order_t *o, byoc_host_instruction_t *i) {
   size_t event = 0;
   for (size_t k = 0; k < i->waits.count && o->watch->wait != NULL; ++k) {
@@ -137,7 +137,8 @@ static byoc_host_order_site_t *new_site(byoc_host_order_t *o, byoc_host_instruct
   return site;
 }
 
-// The run of an instruction: a new one each time while turns are counted, else the one that stands for all turns.
+// The run of an instruction: a new one each time while iterations are counted, else the one that stands for all
+// iterations.
 static byoc_host_order_site_t *find_site(byoc_host_order_t *o, byoc_host_instruction_t *i, uint32_t element) {
   if (o->is_exact) return new_site(o, i, element);
   byoc_host_order_site_t **slot = &o->repeated[o->number];
@@ -146,7 +147,7 @@ static byoc_host_order_site_t *find_site(byoc_host_order_t *o, byoc_host_instruc
   return *slot;
 }
 
-// Adds what was found in o->accesses to the run.
+// Adds the accesses in o->accesses to the run.
 static bool add_accesses(byoc_host_order_t *o, byoc_host_run_t *run) {
   for (size_t k = 0; k < o->accesses.count; ++k) {
     const byoc_host_access_t *access = &o->accesses.data[k];
@@ -162,10 +163,11 @@ static bool add_accesses(byoc_host_order_t *o, byoc_host_run_t *run) {
   return true;
 }
 
-// Of no more runs than this it is known what has ended with them: their bits grow with the square of their number.
+// For at most this many runs the walk keeps the set of runs that ended before them: the bits grow with the square of
+// the number.
 enum { MOST_ENDS = 1 << 14 };
 
-// Keeps what may be running when the run has ended, and all that comes later.
+// Keeps the set of instructions that may be running when the run has ended; later ones may run too.
 static byoc_status_t keep_end(byoc_host_order_t *o, byoc_host_order_site_t *site) {
   uint64_t *end = BYOC_ARENA_ARRAY(&o->arena, uint64_t, o->words);
   if (end == NULL) return byoc_diag_out_of_memory(o->diag);
@@ -176,7 +178,7 @@ static byoc_status_t keep_end(byoc_host_order_t *o, byoc_host_order_site_t *site
   return BYOC_OK;
 }
 
-// The run has not ended for anybody but those that come behind it in its own queue.
+// Only instructions behind it in its own queue know that the run has ended.
 static byoc_status_t start_run(byoc_host_order_t *o, byoc_host_instruction_t *i, uint32_t element, size_t own) {
   byoc_host_order_site_t *site = find_site(o, i, element);
   if (site == NULL || !add_accesses(o, &site->run)) return byoc_diag_out_of_memory(o->diag);
@@ -244,10 +246,10 @@ static void know(byoc_host_order_t *o, uint32_t symbol, byoc_host_order_known_t 
   o->values[symbol] = value;
 }
 
-// Turn by turn.
+// Iteration by iteration.
 static byoc_status_t walk_turns(byoc_host_order_t *o, const byoc_host_count_t *count, int64_t turns,
                                 const byoc_host_region_t *body) {
-  const int64_t start = byoc_host_range_of(&o->ranges, count->start).least; // the only value, as turns are counted
+  const int64_t start = byoc_host_range_of(&o->ranges, count->start).least; // the only value, as iterations are counted
   const int64_t step = byoc_host_range_of(&o->ranges, count->step).least;
   const size_t number = o->number, nested = count_nested(body);
   for (int64_t turn = 0; turn < turns; ++turn) {
@@ -259,8 +261,8 @@ static byoc_status_t walk_turns(byoc_host_order_t *o, const byoc_host_count_t *c
   return BYOC_OK;
 }
 
-// Until no turn brings anything new. Turns whose numbers are equal modulo the period name the same elements of sets, so
-// that states are kept for each of these.
+// Walks the body until no iteration adds to the state. Iterations whose numbers are equal modulo the period refer to
+// the same elements of sets, so one state is kept for each remainder.
 static byoc_status_t walk_any_turns(byoc_host_order_t *o, const byoc_host_count_t *count,
                                     const byoc_host_region_t *body) {
   int64_t start = 0, step = 0;

@@ -17,11 +17,12 @@
 //
 // The host does its own instructions one by one. Commands of one queue run one by one, in the order in which the host
 // handed them over, and begin behind all that the host has done until then. An event stands for the last command that
-// signalled it: waiting for it is waiting for that command and for all that ended before it. All else may run at once.
+// signalled it: waiting for it is waiting for that command and for all that ended before it. All other instructions may
+// run at the same time.
 //
-// The walk takes the instructions in the order of the host. Loops whose turns can be counted are walked turn by turn,
-// as long as that is not too much; of others all turns are taken together, so that what is told holds for any number
-// of turns and for both cases of a branch.
+// The walk takes the instructions in the order of the host. Loops whose iterations can be counted are walked iteration
+// by iteration, as long as that is not too much. Of other loops all iterations are taken together, so that the result
+// holds for any number of iterations, and for both cases of a branch.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_HAPPENS_BEFORE_H_
 #define BYOC_CORE_HOSTIR_VERIFY_HAPPENS_BEFORE_H_
 
@@ -32,14 +33,15 @@ typedef struct byoc_host_order_t byoc_host_order_t;
 
 // Bytes that an instruction reads or writes.
 typedef struct byoc_host_access_t {
-  // Equal for those that may share bytes: the memory if it is planned, else a buffer and all that it may share with.
+  // Equal for accesses that may share bytes: the memory if it is planned, else a buffer and all that it may share with.
   uint32_t place;
   byoc_byte_range_t bytes;    // in that place. A value counts as one byte, and so does an allocation of a memory apart
   byoc_host_buffer_t *buffer; // as the instruction names it
   bool is_write;
 } byoc_host_access_t;
 
-// An instruction that has run, or is about to: once, or in any turn of loops that are not walked turn by turn.
+// An instruction that has run, or is about to: once, or in any iteration of loops that are not walked iteration by
+// iteration.
 typedef struct byoc_host_run_t {
   byoc_host_instruction_t *instruction;
   size_t number;                            // of the instruction in the order of the text, from 1 on
@@ -58,8 +60,8 @@ typedef struct byoc_host_watch_t {
   byoc_status_t (*wait)(void *self, byoc_host_instruction_t *instruction, size_t index, bool adds);
 } byoc_host_watch_t;
 
-// Returns what the watch returns; BYOC_INTERNAL if an element of a set is named by what is not known before the program
-// runs. A program without queues is not walked: everything is in order there.
+// Returns the status of the watch; BYOC_INTERNAL if an element of a set is named by a value that only the run knows. A
+// program without queues is not walked: all its instructions are in order.
 byoc_status_t byoc_host_walk_order(const byoc_host_program_t *program, const byoc_host_watch_t *watch,
                                    byoc_diag_t *diag);
 
@@ -68,7 +70,7 @@ byoc_status_t byoc_host_walk_order(const byoc_host_program_t *program, const byo
 // The earlier ones that may still be running, in no particular order; NULL behind the last one. `*position` begins
 // with 0.
 const byoc_host_run_t *byoc_host_order_next(const byoc_host_order_t *order, size_t *position);
-// Takes an earlier one, and what ended before it, to have ended when the instruction runs.
+// Assumes that an earlier one, and those that ended before it, have ended when the instruction runs.
 void byoc_host_order_assume(byoc_host_order_t *order, const byoc_host_run_t *earlier);
 // Is the value of the dimension known here? For the element of a set, modulo `count`; 0: its value itself.
 bool byoc_host_order_value(byoc_host_order_t *order, byoc_dim_t dim, uint32_t count, int64_t *out_value);

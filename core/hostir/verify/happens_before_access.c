@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions do to memory, and which values symbols have, for the walk of happens_before.c.
+// Finds the accesses of instructions to memory, and the values of symbols, for the walk of happens_before.c.
 #include <string.h>
 
 #include "core/hostir/program/dim_value.h"
 #include "core/hostir/program/shared.h"
 #include "core/hostir/verify/happens_before_internal.h"
 
-// Larger periods of sets are not followed, nor are more instructions in turns that are counted.
+// Larger periods of sets are not followed, nor are more instructions in iterations that are counted.
 enum { MOST_PERIOD = 4096, MOST_COUNTED = 1 << 14 };
 
 // ---- values ----
@@ -101,21 +101,22 @@ static bool find_access(byoc_host_order_t *o, byoc_host_buffer_t *buffer, bool i
   return out_access->bytes.begin < out_access->bytes.end;
 }
 
-// Beginning and ending a value takes and gives back memory at once. Other lifetimes cost nothing, but for zeros.
+// Beginning and ending the life of a value takes and frees memory at once. Other lifetimes access nothing, but for
+// zeros.
 static bool touches(const byoc_host_instruction_t *i) {
   if (i->op != BYOC_HOST_ALLOCATE && i->op != BYOC_HOST_FREE) return true;
   return byoc_host_buffer_in_cell(i->operands.data[0]) || i->allocation != BYOC_HOST_FRESH;
 }
 
-// What lives on a device is passed on by the host, begun and ended, without touching its bytes: a block is taken again
-// when nothing else uses it (core/runtime/device_cell.c).
+// The host passes on, begins and ends values on a device without touching their bytes: a block is reused when nothing
+// else uses it (core/runtime/device_cell.c).
 static bool only_passes(const byoc_host_instruction_t *i, const byoc_host_buffer_t *buffer) {
   return i->on.queue == NULL && buffer != NULL && buffer->device != NULL && byoc_host_buffer_in_cell(buffer);
 }
 
 typedef bool (*visit_t)(byoc_host_order_t *o, const byoc_host_access_t *access);
 
-// Behind the yield of a loop its parameters get the values of the next turn, in the same cells or in others.
+// Behind the yield of a loop its parameters get the values of the next iteration, in the same cells or in others.
 static bool visit_parameters(byoc_host_order_t *o, const byoc_host_instruction_t *yield, visit_t visit) {
   const byoc_host_region_t *body = yield->region;
   byoc_host_access_t access;

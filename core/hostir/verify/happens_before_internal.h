@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the files of happens_before.h share. Internal to core/hostir.
+// The state of the walk of happens_before.h, for its files. Internal to core/hostir.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_HAPPENS_BEFORE_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_VERIFY_HAPPENS_BEFORE_INTERNAL_H_
 
@@ -14,14 +14,14 @@ typedef struct byoc_host_order_site_t {
   struct byoc_host_order_site_t *next; // of the same instruction, on other elements of its queue
 } byoc_host_order_site_t;
 
-// What is known of a symbol's value: nothing, the value itself, or the value modulo the period.
+// The known part of a symbol's value: nothing, the value itself, or the value modulo the period.
 typedef enum byoc_host_order_known_t {
   BYOC_HOST_ORDER_UNKNOWN,
   BYOC_HOST_ORDER_VALUE,
   BYOC_HOST_ORDER_RESIDUE,
 } byoc_host_order_known_t;
 
-// Rows behind those of the host, the queues and the events: what may be running when the present instruction runs, and
+// Rows behind those of the host, the queues and the events: the instructions that may run beside the present one, and
 // scratch.
 enum { BYOC_HOST_ORDER_OPEN, BYOC_HOST_ORDER_OTHERS, BYOC_HOST_ORDER_EXTRA_ROWS };
 
@@ -39,9 +39,9 @@ struct byoc_host_order_t {
   size_t *queue_rows, *event_rows; // by index: the first element's row
   BYOC_VECTOR(byoc_host_order_site_t *) sites;
   size_t run_count;
-  bool is_exact;                            // turns are counted
-  uint64_t budget;                          // of instructions in turns that are counted
-  byoc_host_order_site_t **repeated;        // by the number of an instruction: its sites where turns are not counted
+  bool is_exact;                            // iterations are counted
+  uint64_t budget;                          // of instructions in iterations that are counted
+  byoc_host_order_site_t **repeated;        // by number of an instruction: its sites where iterations are not counted
   BYOC_VECTOR(byoc_host_access_t) accesses; // of the present instruction
   const uint32_t *shared;                   // shared.h
   bool *is_commanded;                       // by place: commands touch it
@@ -51,9 +51,9 @@ struct byoc_host_order_t {
   uint32_t period; // a multiple of the counts of all sets, or 1
 };
 
-// Makes everything but the walk ready. False if out of memory.
+// Prepares the walk. False if out of memory.
 bool byoc_host_order_start(byoc_host_order_t *order);
-// Stores in `accesses` what the instruction does to memory that commands touch. False if out of memory.
+// Stores in `accesses` the instruction's accesses to memory that commands touch. False if out of memory.
 bool byoc_host_order_find_accesses(byoc_host_order_t *order, const byoc_host_instruction_t *instruction);
 
 #endif // BYOC_CORE_HOSTIR_VERIFY_HAPPENS_BEFORE_INTERNAL_H_

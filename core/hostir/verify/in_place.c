@@ -17,7 +17,7 @@ static bool is_part_of(byoc_host_buffer_t *buffer, const byoc_host_buffer_t *roo
   return buffer != NULL && root != NULL && byoc_host_buffer_root(buffer) == root;
 }
 
-// Do they begin at the same byte of their buffers, which may be two?
+// Do they begin at the same byte offset of their buffers?
 static bool have_same_offset(const byoc_host_buffer_t *a, const byoc_host_buffer_t *b) {
   return !byoc_host_buffer_moves(a) && !byoc_host_buffer_moves(b) &&
          byoc_host_buffer_offset(a) == byoc_host_buffer_offset(b);
@@ -84,7 +84,7 @@ static bool is_inside(const byoc_host_instruction_t *i, const byoc_host_instruct
   return false;
 }
 
-// A turn of a loop comes behind what earlier turns wrote.
+// An iteration of a loop comes behind what earlier iterations wrote.
 static void add_all_results(search_t *s, const byoc_host_instruction_t *loop) {
   for (const byoc_host_instruction_t *i = loop; i != NULL && is_inside(i, loop);
        i = byoc_host_instruction_following(i)) {
@@ -110,7 +110,7 @@ byoc_status_t byoc_host_find_conflict(const byoc_host_program_t *program, const 
                                       const byoc_host_buffer_t *as_output, byoc_diag_t *diag,
                                       byoc_host_conflict_t *out_conflict) {
   *out_conflict = (byoc_host_conflict_t){0};
-  // In a dynamic program, outputs are copied to the caller's bytes when everything is done.
+  // In a dynamic program, outputs are copied to the caller's bytes at the end of the run.
   if (output->over == NULL || output->is_value) return BYOC_OK;
   search_t s = {.input = output->over, .output = output, .as_output = as_output, .conflict = out_conflict};
   byoc_arena_init(&s.arena, program->arena.allocator);
@@ -132,7 +132,7 @@ static uint64_t copied_by_kernel(const byoc_host_instruction_t *i, bool in_place
       const bool is_same = byoc_host_buffer_root(from) == byoc_host_buffer_root(to) ||
                            (in_place && byoc_host_buffer_root(to)->over == byoc_host_buffer_root(from));
       const int64_t count = is_same ? 0 : byoc_loop_kept_count(i->kernel, k, r);
-      // What is not known may be everything.
+      // An unknown size may be any size.
       bytes += count < 0 ? from->size_bytes : (uint64_t)count * byoc_dtype_bits(from->type->dtype) / 8;
     }
   }

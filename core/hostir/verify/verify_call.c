@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks an instruction of a host program on its own: counts, types and alignment against what it calls.
+// Checks an instruction of a host program on its own: counts, types and alignment against its callee.
 #include <string.h>
 
 #include "byoc/call.h"
@@ -77,8 +77,8 @@ static const byoc_type_t *skip_optional(const byoc_type_t *type) {
   return type->kind == BYOC_TYPE_OPTIONAL ? type->element : type;
 }
 
-// Do values of one type serve as the other? What fills an optional is the same value. Shapes of cells, and types that
-// are not known, are compared when the program runs.
+// Does a value of one type serve as one of the other? The element of an optional is the same value. Shapes of cells,
+// and unknown types, are compared when the program runs.
 static bool is_same_kind(const byoc_type_t *a, const byoc_type_t *b) {
   for (;;) {
     a = skip_optional(a);
@@ -98,15 +98,15 @@ static byoc_status_t check_given(byoc_host_verifier_t *v, const byoc_host_buffer
   return byoc_host_verify_refuse(v, "'%s' becomes '%s', which has another type", from->name, to->name);
 }
 
-// A tensor may be taken for one of other elements of the same size.
+// A tensor may be read as one of other elements of the same size.
 static byoc_status_t check_share(byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
                                  const byoc_host_buffer_t *to) {
   const bool are_tensors = byoc_type_is_tensor(from->type) && byoc_type_is_tensor(to->type);
   return are_tensors && byoc_host_same_bits(from->type, to->type) ? BYOC_OK : check_given(v, from, to);
 }
 
-// What byoc allocates is aligned to BYOC_BUFFER_ALIGNMENT, which backends may rely on (byoc/call.h); a caller's buffers
-// are aligned to their elements, on which everybody relies.
+// Memory that byoc allocates is aligned to BYOC_BUFFER_ALIGNMENT, which backends may rely on (byoc/call.h). A caller's
+// buffers are aligned to their elements; all code relies on that.
 static byoc_status_t check_alignment(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, bool of_backend) {
   if (buffer->kind != BYOC_HOST_BUFFER_VIEW || buffer->size_bytes == 0) return BYOC_OK;
   const uint32_t bits = byoc_dtype_bits(buffer->type->dtype);
@@ -259,7 +259,7 @@ static byoc_status_t check_yield(byoc_host_verifier_t *v, const byoc_host_instru
   bool of_loop = owner->op == BYOC_HOST_LOOP && owner->count == NULL;
   size_t wanted = owner->results.count + of_loop;
   if (i->operands.count != wanted) {
-    return byoc_host_verify_refuse(v, "a yield of %zu values where %zu are taken", i->operands.count, wanted);
+    return byoc_host_verify_refuse(v, "a yield of %zu values; its owner takes %zu", i->operands.count, wanted);
   }
   if (of_loop) BYOC_RETURN_IF_ERROR(check_scalar(v, i->operands.data[0], BYOC_DTYPE_BOOL, "the condition"));
   for (size_t k = of_loop; k < wanted; ++k) {
@@ -279,7 +279,7 @@ static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruc
                                    from->name);
   }
   if (byoc_host_verify_holds_texts(from) != byoc_host_verify_holds_texts(to)) {
-    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds texts", to->name,
+    return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds strings", to->name,
                                    from->name);
   }
   if (from->size_bytes != to->size_bytes) {
@@ -320,12 +320,12 @@ static byoc_status_t check_bind(byoc_host_verifier_t *v, const byoc_host_instruc
                                  buffer->name);
 }
 
-// Does the instruction hold on to a value, beyond its own time?
+// Does the instruction keep a value beyond its own end?
 static bool passes_on(byoc_host_op_t op) {
   return op == BYOC_HOST_SHARE || op == BYOC_HOST_CONTAINER || op == BYOC_HOST_LOOP || op == BYOC_HOST_YIELD;
 }
 
-// Zeroed or cached. What is cached is written again in the next turn, so nothing else may have its cell then.
+// Zeroed or cached. A cached buffer is written again in the next iteration, so nothing else may have its cell then.
 static byoc_status_t check_allocation(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   const char *word = i->allocation == BYOC_HOST_ZEROED ? "zeroed" : "cached";

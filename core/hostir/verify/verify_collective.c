@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the collectives of a host program: their groups, their tensors, and that what begins also ends.
+// Checks the collectives of a host program: their groups, their tensors, and that each one that begins also ends.
 #include "core/hostir/verify/verify_internal.h"
 
 #include "byoc/communicator_reduce.h"
@@ -82,7 +82,7 @@ static bool is_same_buffers(byoc_host_buffer_t *const *a, size_t a_count, byoc_h
   return a_count == b_count;
 }
 
-// Does the second one end what the first one begins?
+// Does the second one end the collective that the first one begins?
 static bool is_its_end(const byoc_host_instruction_t *begin, const byoc_host_instruction_t *end) {
   const byoc_collective_call_t *a = begin->collective, *b = end->collective;
   if (b->phase != BYOC_COLLECTIVE_ENDS || a->kind != b->kind || a->reduction != b->reduction ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks what a host program says of devices: declarations, and each instruction against the queue that it is on.
+// Checks devices in a host program: declarations, and each instruction against its queue.
 #include <string.h>
 
 #include "byoc/device.h"
@@ -10,7 +10,7 @@
 
 static const char *check_planned(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   const byoc_host_memory_t *memory = byoc_host_find_memory(v->program, buffer->device, buffer->scope);
-  if (memory == NULL) return "has its place in a memory that is not declared";
+  if (memory == NULL) return "is in a memory that is not declared";
   const uint64_t size = memory->is_apart ? 1 : buffer->size_bytes;
   if (buffer->offset_bytes > memory->size || size > memory->size - buffer->offset_bytes) {
     return "reaches beyond the memory of its device";
@@ -21,7 +21,7 @@ static const char *check_planned(const byoc_host_verifier_t *v, const byoc_host_
   return NULL;
 }
 
-// Those at one place of a memory that is apart are one allocation.
+// Buffers at one offset of a memory that is apart are one allocation.
 static const char *check_same_types(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   const byoc_host_memory_t *memory = byoc_host_find_memory(v->program, buffer->device, buffer->scope);
   if (!memory->is_apart) return NULL;
@@ -56,7 +56,7 @@ const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_hos
   if (buffer->is_value && (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !byoc_type_is_tensor(buffer->type))) {
     return "is on a device, but is no tensor that the program makes";
   }
-  if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds texts";
+  if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds strings";
   const bool has_place = buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value;
   if (!has_place || buffer->offset_bytes == BYOC_HOST_OFFSET_NONE) return NULL;
   const char *what = check_planned(v, buffer);
@@ -72,7 +72,7 @@ static bool uses_device(const byoc_host_instruction_t *i) {
   return false;
 }
 
-// A program that asks whether its devices have started uses them only where they have.
+// A program that asks whether its devices have started uses them only in branches where they have.
 static bool is_guarded(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_region_t *region = i->region;
   while (region->owner != NULL) {
@@ -136,7 +136,7 @@ static byoc_status_t check_queue(byoc_host_verifier_t *v, const byoc_host_instru
   return BYOC_OK;
 }
 
-// Where an instruction finds its buffers: on the device of its queue, or on the host. A copy may have one of both.
+// The buffers of an instruction are on the device of its queue, or on the host. A copy may have one of each.
 static byoc_status_t check_reach(byoc_host_verifier_t *v, const byoc_host_instruction_t *i,
                                  const byoc_host_buffer_t *buffer) {
   const byoc_host_device_t *device = i->on.queue != NULL ? i->on.queue->device : NULL;
@@ -153,7 +153,7 @@ static byoc_status_t check_reach(byoc_host_verifier_t *v, const byoc_host_instru
 
 // ---- values that are passed on ----
 
-// A value stays where it is.
+// A value stays on its device.
 static byoc_status_t check_stays(byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
                                  const byoc_host_buffer_t *to) {
   if (from == NULL || to == NULL) return BYOC_OK;
@@ -181,7 +181,7 @@ static byoc_status_t check_loop_stays(byoc_host_verifier_t *v, const byoc_host_i
     BYOC_RETURN_IF_ERROR(check_stays(v, loop->operands.data[k], loop->results.data[k - first]));
   }
   for (size_t k = loop->operands.count - first; loop->count == NULL && k < loop->results.count; ++k) {
-    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->results.data[k], "what is stacked"));
+    BYOC_RETURN_IF_ERROR(check_on_host(v, loop->results.data[k], "the stacked result"));
   }
   return BYOC_OK;
 }
@@ -266,7 +266,8 @@ static byoc_status_t check_argument(byoc_host_verifier_t *v, const byoc_host_ins
     return BYOC_OK;
   }
   if (buffer == NULL) return byoc_host_verify_refuse(v, "argument %u is a buffer that it does not have", index);
-  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes) return BYOC_OK; // of values the run looks
+  if (buffer->is_value || argument->offset_bytes <= buffer->size_bytes)
+    return BYOC_OK; // for values the run checks this
   return byoc_host_verify_refuse(v, "argument %u points outside of buffer '%s'", index, buffer->name);
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the verifier of host programs.
 //
-// verify.c walks the instructions in the order of the text, once each; verify_state.c knows what is alive and which
-// bytes are written at each point, verify_moving.c which of those that views reach that move, verify_shape.c which
-// values have the shape of their type. verify_call.c checks an instruction on its own: counts, types, alignment;
-// verify_signature.c against what it calls; verify_overlap.c that its results have bytes of their own.
+// verify_program.c walks the instructions in the order of the text, once each. Three files keep the state at each
+// point: verify_state.c the buffers that are alive and the bytes that are written, verify_moving.c the bytes that
+// moving views wrote, verify_shape.c the values that have the shape of their type. verify_call.c checks the counts,
+// types and alignment of one instruction, verify_signature.c its callee. verify_overlap.c checks that results have
+// bytes of their own.
 #ifndef BYOC_CORE_HOSTIR_VERIFY_VERIFY_INTERNAL_H_
 #define BYOC_CORE_HOSTIR_VERIFY_VERIFY_INTERNAL_H_
 
@@ -12,12 +13,12 @@
 #include "core/hostir/program/ranges.h"
 #include "core/hostir/verify/verify_bytes.h"
 
-// What is known about a buffer that owns its bytes. A cell counts as one byte.
+// The state of a buffer that owns its bytes. A cell counts as one byte.
 typedef struct byoc_host_life_t {
   byoc_byte_set_t written;
   uint32_t lives;   // how often it came to life
-  uint32_t known;   // a cell: the dimensions that are as its type declares, and whether its kind is (verify_shape.c)
-  uint32_t storage; // a cell: whose memory it is (verify_storage.c)
+  uint32_t known;   // a cell: the dimensions, and the kind, that are known to be as its type declares (verify_shape.c)
+  uint32_t storage; // a cell: the number of its memory (verify_storage.c)
   uint32_t region;  // the last region that changed it
   bool alive;
 } byoc_host_life_t;
@@ -29,7 +30,7 @@ typedef struct byoc_host_change_t {
 } byoc_host_change_t;
 typedef BYOC_VECTOR(byoc_host_change_t) byoc_host_changes_t;
 
-// A symbol and what it equals, as the program has checked.
+// A symbol and the expression that it equals, as the program has checked.
 typedef struct byoc_host_equation_t {
   const char *symbol;
   byoc_dim_t value;
@@ -48,7 +49,7 @@ typedef struct byoc_host_span_t {
   byoc_byte_range_t bytes;
 } byoc_host_span_t;
 
-// Bytes that are written, at a place that depends on symbols: from `place` + begin to `place` + end.
+// Written bytes whose offset depends on symbols: from `place` + begin to `place` + end.
 typedef struct byoc_host_slice_t {
   uint32_t root, life;      // index of the buffer that owns the bytes; which of its lives
   byoc_host_linear_t place; // with the constant 0
@@ -67,19 +68,20 @@ typedef struct byoc_host_verifier_t {
   // The planned buffers that are alive and not empty, by offset; they do not overlap.
   const byoc_host_buffer_t **planned;
   size_t planned_count;
-  uint32_t *passed;            // by parameter, then by value that the region yields: what is known of each
+  uint32_t *passed;            // by parameter, then by value that the region yields: byoc_host_life_t.known of each
   bool *is_taken;              // by buffer index: the walk is in the regions of an instruction that makes it
   uint32_t *slots;             // by buffer index: 0, except inside of a function that uses them
   bool *is_bound;              // by symbol
   BYOC_VECTOR(uint32_t) bound; // symbols in the order in which they were bound
   BYOC_VECTOR(byoc_host_equation_t) equations;
   BYOC_VECTOR(byoc_host_storage_t) storages;
-  const byoc_host_buffer_t *has_devices; // says whether devices have started (BYOC_CHECK_DEVICES); NULL: nobody asks
-  bool has_input_checks;                 // a `require of inputs` was met
+  const byoc_host_buffer_t
+      *has_devices;      // holds whether devices have started (BYOC_CHECK_DEVICES); NULL: the program does not ask
+  bool has_input_checks; // a `require of inputs` was met
   BYOC_VECTOR(byoc_host_span_t) spans;
   byoc_host_ranges_t ranges;
   byoc_host_slices_t slices; // of the regions that the walk is in
-  int64_t apart_count;       // slices that were noted turn by turn so far
+  int64_t apart_count;       // slices that were noted iteration by iteration so far
   byoc_diag_t *diag;
 } byoc_host_verifier_t;
 
@@ -89,7 +91,7 @@ byoc_status_t byoc_host_verify_refuse(byoc_host_verifier_t *v, const char *forma
 // The bytes of a buffer in the buffer that owns them; for a view that moves, all that it may reach.
 byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
 
-// Texts are pointers: what is none must not become one.
+// Strings are pointers: other bytes must not be read as strings.
 static inline bool byoc_host_verify_holds_texts(const byoc_host_buffer_t *buffer) {
   return byoc_type_is_tensor(buffer->type) && buffer->type->dtype == BYOC_DTYPE_STRING;
 }
@@ -98,14 +100,14 @@ static inline bool byoc_host_verify_holds_texts(const byoc_host_buffer_t *buffer
 byoc_status_t byoc_host_verify_alone(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
 // ---- on devices (verify_device.c) ----
-// What is wrong with where a buffer is; NULL: nothing.
+// Returns the fault of a buffer's device or offset; NULL: none.
 const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
 byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v);
 byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 // ---- collectives (verify_collective.c) ----
 byoc_status_t byoc_host_verify_collective(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
-// Instructions of a region in order: what has begun, *begun, ends before the next one, and nobody disturbs it until
-// then. NULL: nothing is under way.
+// Takes the instructions of a region in order: the collective that has begun, *begun, ends before the next one begins,
+// and nothing uses its buffers until then. NULL: none is under way.
 byoc_status_t byoc_host_verify_steps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i,
                                      const byoc_host_instruction_t **begun);
 
@@ -113,7 +115,7 @@ byoc_status_t byoc_host_verify_steps(byoc_host_verifier_t *v, const byoc_host_in
 // Accesses of the same bytes, one of them a write, are ordered by the host, a queue or events (happens_before.h).
 byoc_status_t byoc_host_verify_races(byoc_host_verifier_t *v);
 
-// ---- calls against what they call (verify_signature.c) ----
+// ---- calls against their callees (verify_signature.c) ----
 byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 // A backend's function, if its signature is known.
 byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
@@ -121,7 +123,7 @@ byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host
 byoc_status_t byoc_host_verify_artifact_function(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
 // ---- shapes (verify_shape.c) ----
-// From here on both are equal.
+// Notes that both are equal from here on.
 byoc_status_t byoc_host_verify_learn(byoc_host_verifier_t *v, byoc_dim_t left, byoc_dim_t right);
 // Are they equal in every run that gets here? False also if that is not known, or if out of memory.
 bool byoc_host_verify_same_dim(byoc_host_verifier_t *v, byoc_dim_t a, byoc_dim_t b);
@@ -129,7 +131,7 @@ bool byoc_host_verify_same_count(byoc_host_verifier_t *v, const byoc_dim_t *a, i
                                  int32_t b_rank);
 // The number of elements; -1 if out of memory.
 byoc_dim_t byoc_host_verify_count(byoc_host_verifier_t *v, const byoc_dim_t *dims, int32_t rank);
-// What is known of a value (byoc_host_life_t.known) when a run begins, after a match, and after a share.
+// byoc_host_life_t.known of a value when a run begins, after a match, and after a share.
 uint32_t byoc_host_verify_imported(const byoc_host_buffer_t *buffer);
 uint32_t byoc_host_verify_matched(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 uint32_t byoc_host_verify_shared(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
@@ -138,10 +140,10 @@ static inline bool byoc_host_same_bits(const byoc_type_t *a, const byoc_type_t *
   const bool has_texts = a->dtype == BYOC_DTYPE_STRING || b->dtype == BYOC_DTYPE_STRING;
   return a->dtype == b->dtype || (!has_texts && byoc_dtype_bits(a->dtype) == byoc_dtype_bits(b->dtype));
 }
-// What is known of `from` under the type of `to`, when one becomes the other.
+// `known` of a value when it passes from the type of `from` to that of `to`.
 uint32_t byoc_host_verify_passed(const byoc_host_verifier_t *v, const byoc_host_buffer_t *from,
                                  const byoc_host_buffer_t *to);
-// Refuses the use of a value whose element type and rank, or whose shape too, are not known to be those of its type.
+// Refuses the use of a value unless its element type and rank (or its shape too) are known to be those of its type.
 byoc_status_t byoc_host_verify_known(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer, bool only_kind);
 // A symbol gets a new value: dimensions that equalled its last one are not known any more.
 byoc_status_t byoc_host_verify_forget(byoc_host_verifier_t *v, uint32_t symbol);
@@ -149,17 +151,17 @@ byoc_status_t byoc_host_verify_forget(byoc_host_verifier_t *v, uint32_t symbol);
 // ---- values that share memory (verify_storage.c) ----
 // A value gets memory of its own.
 byoc_status_t byoc_host_verify_own(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
-// The instruction lets others have its operands, for longer than it runs.
+// The instruction passes its operands on; others may use them after it has ended.
 void byoc_host_verify_pass_on(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 byoc_status_t byoc_host_verify_write_value(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
-// After a loop, the instruction with that number; what was allocated in its body has the numbers from `first_new` on.
+// After a loop, the instruction with that number. Values that its body allocated have the numbers from `first_new` on.
 byoc_status_t byoc_host_verify_repeat_values(byoc_host_verifier_t *v, size_t first_new, size_t number);
 
 // ---- overlaps (verify_overlap.c) ----
 // Results and workspace share no bytes with each other or with operands, but for a result that is written in place.
 byoc_status_t byoc_host_verify_overlaps(byoc_host_verifier_t *v, const byoc_host_instruction_t *i);
 
-// ---- what is alive and written (verify_state.c) ----
+// ---- lifetimes and written bytes (verify_state.c) ----
 byoc_status_t byoc_host_verify_start(byoc_host_verifier_t *v);
 byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
 byoc_status_t byoc_host_verify_write(byoc_host_verifier_t *v, byoc_host_buffer_t *buffer);
@@ -172,30 +174,30 @@ byoc_status_t byoc_host_verify_begin_or_end(byoc_host_verifier_t *v, byoc_host_b
 // Bytes of a buffer that owns them are written.
 byoc_status_t byoc_host_verify_note(byoc_host_verifier_t *v, const byoc_host_buffer_t *root, byoc_byte_range_t bytes);
 
-// What a region has done by its end.
+// The changes of a region.
 typedef struct byoc_host_scope_t {
   size_t first_change, first_slice, bound_count, equation_count;
   uint32_t outside;
   byoc_host_changes_t ends;  // the states at its end
-  byoc_host_slices_t slices; // and what is written by then
+  byoc_host_slices_t slices; // and the slices that are written by then
 } byoc_host_scope_t;
 byoc_status_t byoc_host_verify_enter(byoc_host_verifier_t *v, const byoc_host_region_t *region,
                                      byoc_host_scope_t *out_scope);
-// Everything is as it was at the region's begin; `scope` keeps what is different at its end.
+// Restores the state at the region's begin; `scope` keeps the changes.
 byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t *scope);
-// After a branch: keeps what holds in both cases.
+// After a branch: keeps the state that holds in both cases.
 byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_scope_t cases[2]);
 // After a loop: its body may have run any number of times, unless that number is known.
 byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_instruction_t *loop,
                                       const byoc_host_scope_t *body);
 
 // ---- views that move (verify_moving.c) ----
-// Is the place of the view written, wherever that is?
+// Are the bytes of the view written, at any offset that it may have?
 bool byoc_host_verify_is_slice_written(const byoc_host_verifier_t *v, const byoc_host_buffer_t *view);
 byoc_status_t byoc_host_verify_write_slice(byoc_host_verifier_t *v, const byoc_host_buffer_t *view);
 byoc_status_t byoc_host_verify_leave_slices(byoc_host_verifier_t *v, byoc_host_scope_t *scope);
 byoc_status_t byoc_host_verify_join_slices(byoc_host_verifier_t *v, const byoc_host_scope_t cases[2]);
-// After a loop of a known number of turns.
+// After a loop of a known number of iterations.
 byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc_host_count_t *count, int64_t turns,
                                              const byoc_host_scope_t *body);
 

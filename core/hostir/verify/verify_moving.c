@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which bytes are written by views that move, at each point of a host program.
+// Keeps the bytes that moving views have written, at each point of a host program.
 #include "core/hostir/verify/verify_internal.h"
 
 // Turns of a loop whose slices do not touch are noted one by one, up to this many; and so many in a whole program,
@@ -39,7 +39,7 @@ bool byoc_host_verify_is_slice_written(const byoc_host_verifier_t *v, const byoc
   return slice_of(v, view, &slice) && covers(&v->slices, &slice);
 }
 
-// Notes a slice; one whose place is known after all is a range of bytes.
+// Notes a slice; one of known offset is a range of bytes.
 static byoc_status_t note(byoc_host_verifier_t *v, const byoc_host_slice_t *slice) {
   if (slice->place.term_count == 0) {
     const byoc_host_buffer_t *root = v->program->buffers.data[slice->root];
@@ -75,7 +75,7 @@ byoc_status_t byoc_host_verify_join_slices(byoc_host_verifier_t *v, const byoc_h
   return BYOC_OK;
 }
 
-// All that the turns of a loop write, where each turn writes `slice`, `stride` bytes behind the last one.
+// All bytes that a loop writes if each iteration writes `slice`, `stride` bytes behind the one before.
 static byoc_status_t note_turns(byoc_host_verifier_t *v, byoc_host_slice_t slice, int64_t stride, int64_t turns) {
   const int64_t size = slice.end - slice.begin;
   int64_t way = 0;

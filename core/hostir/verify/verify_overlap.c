@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the results of an instruction share no bytes with each other, nor with what it reads.
+// Checks that the results of an instruction share no bytes with each other, nor with its operands.
 #include <stdlib.h>
 
 #include "core/hostir/verify/verify_internal.h"
@@ -69,7 +69,7 @@ static bool has_moving(byoc_host_buffer_t *const *buffers, size_t count) {
   return false;
 }
 
-// Might two buffers share bytes? *out_same: they begin and end together, wherever that is.
+// Might two buffers share bytes? *out_same: they begin and end at the same bytes.
 static bool may_share(const byoc_host_verifier_t *v, byoc_host_buffer_t *a, byoc_host_buffer_t *b, bool *out_same) {
   const byoc_host_span_t span_a = span_of(v, a, 0), span_b = span_of(v, b, 0);
   byoc_host_linear_t place_a, place_b;

@@ -22,7 +22,7 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     if (buffer->is_value || byoc_host_buffer_in_cell(base)) what = "is a view, but its bytes are in a cell";
     if (base->kind == BYOC_HOST_BUFFER_VIEW) what = "is a view of a view";
     if (byoc_host_verify_holds_texts(buffer) != byoc_host_verify_holds_texts(base)) {
-      what = "is a view that takes texts for numbers, or numbers for texts";
+      what = "is a view that reads strings as numbers, or numbers as strings";
     }
   } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->device == NULL &&
              buffer->offset_bytes != BYOC_HOST_OFFSET_NONE) {
@@ -101,7 +101,7 @@ static byoc_status_t check_count(byoc_host_verifier_t *v, const byoc_host_count_
   return byoc_host_verify_refuse(v, "the step may be 0, or of either sign");
 }
 
-// What was checked against a symbol's value would not fit another one, so it has one value for as long as it is bound.
+// Checks of a symbol's value would not hold for another one, so a symbol has one value for as long as it is bound.
 static byoc_status_t bind(byoc_host_verifier_t *v, uint32_t symbol) {
   if (v->is_bound[symbol]) {
     return byoc_host_verify_refuse(v, "the symbol %s is bound twice", v->program->symbols.data[symbol]);
@@ -122,7 +122,7 @@ static bool is_of_inputs(void *self, byoc_dim_t leaf) {
 // An artifact skips the relations of inputs as long as the inputs' symbols are those of the last run.
 static byoc_status_t check_of_inputs(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_program_t *program = v->program;
-  if (v->has_input_checks) return byoc_host_verify_refuse(v, "relations of inputs stand in more than one place");
+  if (v->has_input_checks) return byoc_host_verify_refuse(v, "relations of inputs are checked by two instructions");
   if (i->region != &program->body) return byoc_host_verify_refuse(v, "relations of inputs stand in a region");
   v->has_input_checks = true;
   for (uint32_t k = 0; k < program->input_symbol_count; ++k) {
@@ -161,7 +161,7 @@ static byoc_status_t check_match(byoc_host_verifier_t *v, const byoc_host_instru
   return byoc_host_verify_set_known(v, buffer, known);
 }
 
-// What a command is launched with, and which ones of sets it names.
+// The arguments of a launch, and the elements of sets that a command names.
 static byoc_status_t check_command(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_launch_t *launch = i->launch;
   BYOC_RETURN_IF_ERROR(check_dim(v, i->on.place));
@@ -203,7 +203,7 @@ static byoc_status_t check_symbols(byoc_host_verifier_t *v, const byoc_host_inst
 
 static byoc_status_t walk_region(byoc_host_verifier_t *v, const byoc_host_region_t *region);
 
-// Walks a nested region; `out_scope` keeps what it does.
+// Walks a nested region; `out_scope` keeps its changes.
 static byoc_status_t walk_nested(byoc_host_verifier_t *v, const byoc_host_instruction_t *owner, uint32_t index,
                                  byoc_host_scope_t *out_scope) {
   static const char *const names[] = {"then", "else"};
@@ -215,7 +215,7 @@ static byoc_status_t walk_nested(byoc_host_verifier_t *v, const byoc_host_instru
   v->at = owner;
   const bool takes_values = (owner->op == BYOC_HOST_LOOP && owner->count == NULL) || owner->results.count > 0;
   const byoc_host_instruction_t *last = region->last;
-  while (last != NULL && last->op == BYOC_HOST_FREE) last = last->previous; // what the yield used last
+  while (last != NULL && last->op == BYOC_HOST_FREE) last = last->previous; // buffers that the yield used last
   if (takes_values && (last == NULL || last->op != BYOC_HOST_YIELD)) {
     v->number = number;
     return byoc_host_verify_refuse(v, "%s does not end with a yield",
@@ -229,8 +229,8 @@ static void take_results(byoc_host_verifier_t *v, const byoc_host_instruction_t 
   for (size_t k = 0; k < i->results.count; ++k) v->is_taken[i->results.data[k]->index] = taken;
 }
 
-// Walks a region that is given values, of which as much is known as `passed` says; afterwards it says the same of those
-// that the region yields.
+// Walks a region that gets values. `passed` has the known part of each parameter, and afterwards that of each yielded
+// value.
 static byoc_status_t walk_passing(byoc_host_verifier_t *v, const byoc_host_instruction_t *owner, uint32_t index,
                                   uint32_t *passed, byoc_host_scope_t *out_scope) {
   uint32_t *outside = v->passed;
@@ -242,7 +242,7 @@ static byoc_status_t walk_passing(byoc_host_verifier_t *v, const byoc_host_instr
   return BYOC_OK;
 }
 
-// Stores in `known` what is known of the results.
+// Stores in `known` the known part of the results.
 static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t cases[2];
   uint32_t *other = BYOC_ARENA_ARRAY(&v->arena, uint32_t, i->results.count);
@@ -258,7 +258,7 @@ static byoc_status_t walk_branch(byoc_host_verifier_t *v, const byoc_host_instru
   return BYOC_OK;
 }
 
-// What is known of a loop's parameters in the first turn. The iteration and the condition come from the loop.
+// The known part of a loop's parameters in the first iteration. The iteration and the condition come from the loop.
 static void begin_passing(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   const byoc_host_region_t *body = &i->regions[0];
   for (size_t k = 0; k < body->parameters.count; ++k) {
@@ -270,8 +270,8 @@ static void begin_passing(const byoc_host_verifier_t *v, const byoc_host_instruc
   }
 }
 
-// Stores in `known` what is known of the results. If a turn yields less than the first one was given, nothing is taken
-// for granted, and the body is walked again.
+// Stores in `known` the known part of the results. If less is known of a yielded value than of the first parameter,
+// nothing is assumed, and the body is walked again.
 static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruction_t *i, uint32_t *known) {
   byoc_host_scope_t body;
   const size_t first_new = v->storages.count; // of the values that the body allocates
@@ -282,7 +282,7 @@ static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruct
   memcpy(passed, known, i->operands.count * sizeof(*passed));
   BYOC_RETURN_IF_ERROR(walk_passing(v, i, 0, passed, &body));
   bool keeps = true;
-  for (size_t k = 0; k < carried; ++k) { // behind the condition, which a turn yields but is not given
+  for (size_t k = 0; k < carried; ++k) { // behind the condition, which is yielded and is no parameter
     keeps = keeps && (passed[k + (first > 0)] & known[k + first]) == known[k + first];
   }
   if (!keeps) {
@@ -304,7 +304,8 @@ static byoc_status_t walk_loop(byoc_host_verifier_t *v, const byoc_host_instruct
   return BYOC_OK;
 }
 
-// Whose bytes are read or written must have the shape of its type; who only passes a value on does not look at it.
+// A value whose bytes are read or written must have the shape of its type. An instruction that only passes a value on
+// does not look at its bytes.
 static byoc_status_t check_known(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const bool is_call = i->op == BYOC_HOST_KERNEL || i->op == BYOC_HOST_PACKED || i->op == BYOC_HOST_ENGINE ||
                        i->op == BYOC_HOST_C_CALL || i->op == BYOC_HOST_COLLECTIVE || i->op == BYOC_HOST_LAUNCH;
@@ -326,7 +327,7 @@ static bool makes_cells(const byoc_host_instruction_t *i) {
          i->op == BYOC_HOST_LOOP;
 }
 
-// What is known of the values that a region yields, as its owner's results or as what its next turn is given.
+// The known part of the values that a region yields, as its owner's results or as the next iteration's parameters.
 static void note_yield(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_instruction_t *owner = i->region->owner;
   const bool of_loop = owner->op == BYOC_HOST_LOOP, has_condition = of_loop && owner->count == NULL;
@@ -344,7 +345,7 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) {
     BYOC_RETURN_IF_ERROR(byoc_host_verify_begin_or_end(v, i->operands.data[0], i->op == BYOC_HOST_ALLOCATE));
     if (i->allocation == BYOC_HOST_FRESH) return BYOC_OK;
-    return byoc_host_verify_write(v, i->operands.data[0]); // zeros, or what was there
+    return byoc_host_verify_write(v, i->operands.data[0]); // zeros, or the bytes of an earlier run
   }
   if (i->op == BYOC_HOST_YIELD) {
     const byoc_host_instruction_t *next = i->next;
@@ -358,7 +359,7 @@ static byoc_status_t check_instruction(byoc_host_verifier_t *v, const byoc_host_
   }
   BYOC_RETURN_IF_ERROR(check_known(v, i));
   byoc_host_verify_pass_on(v, i);
-  if (i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand >= 0) { // what it adds to is there already
+  if (i->op == BYOC_HOST_C_CALL && i->c_call->result_from_operand >= 0) { // the summand is there already
     BYOC_RETURN_IF_ERROR(byoc_host_verify_read(v, i->results.data[0]));
   }
   uint32_t *known = NULL; // of the results

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which dimensions are equal, and which values have the shape that their type declares, for the verifier of host
-// programs.
+// Keeps the dimensions that are known to be equal, and the values that have the shape of their type, for the verifier
+// of host programs.
 #include <string.h>
 
 #include "core/hostir/verify/verify_internal.h"
 
 // ---- equal dimensions ----
 
-// Reads the symbols of `known` equations as what they equal.
+// Replaces symbols by the other sides of their `known` equations.
 static bool read_symbol(void *self, byoc_dim_t leaf, byoc_dim_t *out_dim) {
   const byoc_host_verifier_t *v = self;
   for (size_t k = 0; k < v->equations.count && !byoc_dim_is_unknown(leaf); ++k) {
@@ -31,7 +31,7 @@ static byoc_dim_t reduce(byoc_host_verifier_t *v, byoc_dim_t dim, bool *failed) 
 typedef struct solve_t {
   byoc_host_verifier_t *v;
   byoc_dim_t zero;    // left - right
-  const char *symbol; // what it is solved for
+  const char *symbol; // the symbol that it is solved for
   byoc_dim_t value;
   bool failed;
 } solve_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks calls in host programs against what is called: kernels, backends' functions, functions of the artifact.
+// Checks calls in host programs against their callees: kernels, backends' functions, functions of the artifact.
 #include <string.h>
 
 #include "core/hostir/verify/verify_internal.h"
@@ -10,14 +10,14 @@
 
 // ---- one tensor ----
 
-// What a callee declares of a tensor.
+// A tensor as its callee declares it.
 typedef struct declared_t {
   byoc_dtype_t dtype;
   const byoc_dim_t *dims;
   int32_t rank;
 } declared_t;
 
-// What the callee's symbols stand for in the program.
+// The values of the callee's symbols in the program.
 typedef struct binding_t {
   byoc_host_verifier_t *v;
   byoc_map_t values; // text map: symbol → const byoc_dim_t *
@@ -55,7 +55,7 @@ static byoc_status_t refuse_count(byoc_host_verifier_t *v, const byoc_host_buffe
   return status;
 }
 
-// Dimensions with symbols that the call does not tell are left to the callee.
+// Dimensions with symbols that the call does not define are left to the callee.
 static byoc_status_t check_count(binding_t *binding, const byoc_host_buffer_t *buffer, const declared_t *declared,
                                  const char *what, size_t k) {
   byoc_host_verifier_t *v = binding->v;
@@ -91,7 +91,7 @@ static declared_t parameter_of(const byoc_loop_kernel_t *kernel, size_t k) {
   return (declared_t){parameter->dtype, parameter->dims, parameter->rank};
 }
 
-// A kernel that moves texts takes them for u64, in all parameters of that type or in none.
+// A kernel that moves strings declares them as u64, in all parameters of that type or in none.
 static byoc_status_t check_texts(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_host_buffer_t *first = NULL;
   for (size_t k = 0; k < i->kernel->parameters.count; ++k) {
@@ -100,7 +100,7 @@ static byoc_status_t check_texts(byoc_host_verifier_t *v, const byoc_host_instru
     if (i->kernel->parameters.data[k]->dtype != BYOC_DTYPE_U64) continue;
     if (first == NULL) first = buffer;
     if (byoc_host_verify_holds_texts(first) == byoc_host_verify_holds_texts(buffer)) continue;
-    return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds texts", first->name, buffer->name);
+    return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds strings", first->name, buffer->name);
   }
   return BYOC_OK;
 }
@@ -146,7 +146,7 @@ byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_i
 
 // ---- functions of backends ----
 
-// What the backend says of its function; NULL if the program has only the signature.
+// The backend's own description of its function; NULL if the program has only the signature.
 static const byoc_runtime_module_t *module_of(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const byoc_graph_module_t *module = v->program->module;
   for (size_t k = 0; i->op == BYOC_HOST_PACKED && k < module->runtime_modules.count; ++k) {
@@ -284,8 +284,8 @@ static bool fits_count(byoc_host_verifier_t *v, const byoc_type_t *type, char le
   }
 }
 
-// The words do not say that the filter has room for all texts, that a part of a text has its place, or that a check
-// goes along one dimension.
+// The words do not express that the filter has room for all strings, that a part of a string has its own bytes, or that
+// a check goes along one dimension.
 static bool fits_otherwise(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   if (i->operands.count == 0) return true;
   const byoc_type_t *x = i->operands.data[0]->type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which buffers are alive, and which of their bytes are written, at each point of a host program.
+// Keeps the buffers that are alive, and their bytes that are written, at each point of a host program.
 #include <string.h>
 
 #include "core/hostir/verify/verify_internal.h"
@@ -30,8 +30,8 @@ static bool comes_and_goes(const byoc_host_buffer_t *buffer) {
   return is_planned(buffer) && !byoc_host_is_cached(buffer);
 }
 
-// What a buffer takes: of the host's workspace, which has the number 0, or of the memory of a device. A memory that is
-// apart has allocations instead of bytes.
+// The bytes of a buffer: in the host's workspace, which has the number 0, or in the memory of a device. A memory that
+// is apart has allocations instead of bytes.
 typedef struct taken_t {
   uint32_t memory;
   uint64_t begin, end;
@@ -158,7 +158,7 @@ byoc_status_t byoc_host_verify_read(byoc_host_verifier_t *v, byoc_host_buffer_t 
   if (byoc_byte_set_covers(&life->written, bytes, &gap)) return BYOC_OK;
   if (byoc_host_buffer_moves(buffer)) {
     if (byoc_host_verify_is_slice_written(v, buffer)) return BYOC_OK;
-    return byoc_host_verify_refuse(v, "buffer '%s' is read before it is written in all places where it may be",
+    return byoc_host_verify_refuse(v, "buffer '%s' is read before all bytes that it may cover are written",
                                    buffer->name);
   }
   if (!byoc_byte_set_touches(&life->written, bytes)) {
@@ -208,14 +208,14 @@ byoc_status_t byoc_host_verify_scratch(byoc_host_verifier_t *v, byoc_host_buffer
   if (moves && v->at->op != BYOC_HOST_LAUNCH) {
     return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it moves", buffer->name);
   }
-  // Of one that moves, any place may be meant.
+  // A view that moves may have any offset.
   const byoc_byte_range_t bytes = byoc_host_verify_bytes(v, moves ? root : buffer);
   const bool is_own = root->kind == BYOC_HOST_BUFFER_LOCAL && (!root->is_value || root->device != NULL);
   if (is_own && !holds_slices(v, root) && !byoc_byte_set_touches(&v->lives[root->index].written, bytes)) {
     return BYOC_OK;
   }
   return byoc_host_verify_refuse(v, "buffer '%s' cannot be a workspace: it %s", buffer->name,
-                                 is_own ? "holds what was written" : "is not in the workspace");
+                                 is_own ? "holds written bytes" : "is not in the workspace");
 }
 
 byoc_status_t byoc_host_verify_set_known(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer, uint32_t known) {
@@ -288,7 +288,7 @@ byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t 
       end_planned(v, buffers[end.buffer]);
     *life = before->life;
   }
-  // What was freed comes back when all that took its place is gone.
+  // A freed buffer comes back when all buffers that took its bytes are gone.
   for (size_t k = 0; k < scope->ends.count; ++k) {
     const byoc_host_change_t *end = &scope->ends.data[k];
     bool comes_back = v->lives[end->buffer].alive && !end->life.alive && comes_and_goes(buffers[end->buffer]);
@@ -302,7 +302,7 @@ byoc_status_t byoc_host_verify_leave(byoc_host_verifier_t *v, byoc_host_scope_t 
   return BYOC_OK;
 }
 
-// One buffer behind a branch; a case that did not change it left it as it was.
+// One buffer behind a branch; a case that did not change it left its state.
 static byoc_status_t join_buffer(byoc_host_verifier_t *v, uint32_t buffer, const byoc_host_life_t *then_life,
                                  const byoc_host_life_t *else_life) {
   const byoc_host_buffer_t *root = v->program->buffers.data[buffer];
@@ -347,7 +347,7 @@ byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_sco
   return byoc_host_verify_join_slices(v, cases);
 }
 
-// What each turn writes is written after one.
+// Bytes that each iteration writes are written after the first one.
 static byoc_status_t note_turn(byoc_host_verifier_t *v, const byoc_host_change_t *end) {
   for (size_t k = 0; k < end->life.written.count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, v->program->buffers.data[end->buffer], end->life.written.ranges[k]));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Knows which values share memory, for the verifier of host programs: what is passed on must not be written any more.
+// Keeps which values share memory, for the verifier of host programs: a value that was passed on must not be written.
 #include "core/hostir/verify/verify_internal.h"
 
 // A value that is allocated has memory of its own, under a number of its own. Sharing gives another value the same
-// number. Other values (inputs, constants, parameters, results of regions and containers) have the number 0: their
-// memory may be anybody's.
+// number. Other values (inputs, constants, parameters, results of regions and containers) have the number 0: other
+// values may have their memory.
 
 byoc_status_t byoc_host_verify_own(byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer) {
   if (!byoc_host_buffer_in_cell(buffer)) return BYOC_OK;
@@ -41,7 +41,7 @@ byoc_status_t byoc_host_verify_repeat_values(byoc_host_verifier_t *v, size_t fir
   for (size_t k = 0; k < first_new; ++k) {
     const byoc_host_storage_t *storage = &v->storages.data[k];
     if (!storage->is_passed || storage->passed_at <= number || storage->written_at <= number) continue;
-    return byoc_host_verify_refuse(v, "a turn writes a value that the turn before may have passed on");
+    return byoc_host_verify_refuse(v, "an iteration writes a value that the iteration before may have passed on");
   }
   return BYOC_OK;
 }

@@ -389,7 +389,7 @@ static void regions_over_two_places_are_refused_with_the_reason(void **state) {
   expect_candidates(&made, UINT32_MAX, "first.any:0 first.any:1 c.host:0 c.host:1");
   assert_true(made.candidates.refusals.count > 0);
   assert_int_equal(made.candidates.refusals.data[0].nodes.count, 2);
-  assert_string_equal(made.candidates.refusals.data[0].reason, "its nodes live in different places");
+  assert_string_equal(made.candidates.refusals.data[0].reason, "its nodes are on different devices");
   release(&made);
 }
 

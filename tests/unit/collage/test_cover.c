@@ -317,7 +317,7 @@ static void compare(const made_t *made, const byoc_cover_options_t *options, dou
   byoc_cover_deinit(&cover);
 }
 
-// Where no target takes the nodes, the first four are named, with the reasons.
+// Where no target claims the nodes, the first four are named, with the reasons.
 static void nodes_that_nobody_takes_are_named(void **state) {
   (void)state;
   for (uint32_t n = 1; n <= 6; ++n) {
@@ -476,7 +476,7 @@ static void an_infinite_plan_names_the_nodes(void **state) {
   add_candidate(&made, (const uint32_t[]){2}, 1, 0, 1);
   byoc_status_t status = byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, NULL,
                                            byoc_allocator_system(), &diag, &cover);
-  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no target takes Sum 'n1' (ai.onnx 13) (made: it crashed)");
+  byoc_test_error(status, BYOC_NOT_FOUND, &diag, "no target claims Sum 'n1' (ai.onnx 13) (made: it crashed)");
   assert_null(cover.chosen);
   release(&made);
 

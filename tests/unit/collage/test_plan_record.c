@@ -135,7 +135,7 @@ static void test_c10_regions_given_back_are_recorded(void **state) {
   byoc_test_ok(byoc_plan_record_given_back(&plan, 0, second, "too small", &diag), &diag);
   const byoc_plan_block_t *block = &plan.blocks.data[0];
   assert_int_equal(block->nodes.data[3].region, UINT32_MAX);
-  assert_string_equal(block->declines.data[0].reason, "took it and gave it back: too small");
+  assert_string_equal(block->declines.data[0].reason, "claimed it and declined it later: too small");
 
   byoc_test_ok(byoc_plan_record_begin(&plan, "main", main_of(later), &diag, &recorder), &diag);
   assert_int_equal(plan.blocks.count, 1);

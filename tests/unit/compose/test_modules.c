@@ -147,7 +147,7 @@ static void test_b28_cycles_and_damage_are_refused(void **state) {
       {"{\"modules\": [{\"name\": \"a\", \"kind\": \"magic\"}]}", "there is no kind of runtime module 'magic'"},
       {"{\"modules\": [{\"name\": \"a\", \"kind\": \"json\"}, {\"name\": \"a\", \"kind\": \"json\"}]}", "a name twice"},
       {"{\"modules\": [{}]}", "no name"},
-      {"{\"modules\": [{\"name\": \"a\", \"kind\": \"json\", \"symbols\": [1]}]}", "a symbol of 'a' is no text"},
+      {"{\"modules\": [{\"name\": \"a\", \"kind\": \"json\", \"symbols\": [1]}]}", "a symbol of 'a' is no string"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     byoc_diag_t diag = {0};

@@ -429,7 +429,7 @@ static void test_p7_a_long_chain_is_told_in_short(void **state) {
   byoc_test_error(
       byoc_plan_devices(module, BYOC_PLAN_ALL, &diag, &changes), BYOC_INVALID_DATA, &diag,
       "%v0 of function 'main' is on {device = 4, id = 0}, %y of function 'main' is on {device = 2, id = 0}");
-  assert_non_null(strstr(diag.message, "one place: %v0 - Add - %v1 - Add - %v3"));
+  assert_non_null(strstr(diag.message, "one device: %v0 - Add - %v1 - Add - %v3"));
   assert_non_null(strstr(diag.message, " steps) - "));
   assert_non_null(strstr(diag.message, "- %v4999 - Neg - %y"));
   byoc_graph_module_destroy(module);

@@ -76,7 +76,7 @@ static void test_values_stay_where_they_are(void **state) {
       {"carried elsewhere", VALUES(THERE "loop (%n, %c, %v) -> (%w)\n body (%i, %p, %m) { match %p yield (%p, %m) }"),
        "'v' becomes 'm', which is in another memory: copy it"},
       {"stacked there", VALUES(THERE "loop (%n, %c) -> (%s) scanned [N]\n body (%i, %p) { match %p yield (%p, %v) }"),
-       "what is stacked, 's', is on the device 'd', and the host reads it"},
+       "the stacked result, 's', is on the device 'd', and the host reads it"},
       {"a condition there",
        VALUES("allocate %f fill %f with 1 on %q branch (%f) -> (%h) then { yield (%x) } else { "
               "yield (%x) } free %f share %h -> %y free %h"),
@@ -143,9 +143,10 @@ static void test_h10_buffers_have_places_on_devices(void **state) {
   static const case_t cases[] = {
       {"the processor", PROGRAM("local %t : f32[4] on %cpu ", "copy %x -> %y"),
        "buffer 't' is on the processor, whose memory is the host's"},
-      {"texts", PROGRAM("local %t : string[4] on %d ", "copy %x -> %y"), "buffer 't' is on a device, but holds texts"},
+      {"texts", PROGRAM("local %t : string[4] on %d ", "copy %x -> %y"),
+       "buffer 't' is on a device, but holds strings"},
       {"no memory", PROGRAM("local %t : f32[4] on %d at 0 ", "copy %x -> %y"),
-       "buffer 't' has its place in a memory that is not declared"},
+       "buffer 't' is in a memory that is not declared"},
       {"beyond the memory",
        PROGRAM("memory of %d scope \"global\" 512 local %t : f32[4] on %d at 512 ", "copy %x -> %y"),
        "buffer 't' reaches beyond the memory of its device"},

@@ -67,7 +67,7 @@ static void test_verify_overlaps_are_refused(void **state) {
        "the workspace and result 0 ('y' and 'y') share bytes"},
       {"workspace holds something",
        PROGRAM(" local %s : f32[4]\n", "allocate %s copy %x -> %s packed f(%x) -> (%y) workspace %s free %s"),
-       "buffer 's' cannot be a workspace: it holds what was written"},
+       "buffer 's' cannot be a workspace: it holds written bytes"},
       {"workspace is an input", PROGRAM(" input %z : f32[4]\n", "packed f(%x) -> (%y) workspace %z"),
        "buffer 'z' is read-only, but is written: it is an input"},
       {"workspace is read",
@@ -183,7 +183,7 @@ static void test_verify_branches_and_loops(void **state) {
       {"a parameter freed", DYNAMIC(CELLS, LOOP("free %s yield (%go, %s) ") "free %t " END),
        "buffer 's' belongs to its region"},
       {"too few yields", DYNAMIC(CELLS, LOOP("yield (%go) ") "free %t " END),
-       "instruction 4 (yield): a yield of 1 values where 2 are taken"},
+       "instruction 4 (yield): a yield of 1 values; its owner takes 2"},
       {"a yield of another type", DYNAMIC(CELLS, LOOP("yield (%go, %i) ") "free %t " END),
        "'i' becomes 'r', which has another type"},
       {"a condition of another type", DYNAMIC(CELLS, LOOP("yield (%i, %s) ") "free %t " END),
@@ -355,7 +355,7 @@ static void test_verify_shapes_of_values(void **state) {
        "the symbol N is used before it is bound"},
       {"relations of inputs in two places",
        DYNAMIC(VALUES, BOTH "require of inputs (N is 4) require of inputs (N is 4) share %x -> %y"),
-       "relations of inputs stand in more than one place"},
+       "relations of inputs are checked by two instructions"},
       {"relations of inputs in a region",
        DYNAMIC(VALUES, BOTH "branch (%c) -> () then { require of inputs (N is 4) } else { } share %x -> %y"),
        "relations of inputs stand in a region"},
@@ -386,7 +386,7 @@ static void test_verify_values_that_share_memory(void **state) {
       {"the turn before passed it on",
        DYNAMIC(VALUES CARRIED, BOTH "allocate %o loop (%n, none, %x) -> (%a) body (%i, %go, %s) { kernel k(%s) [N] -> "
                                     "(%o) yield (%go, %o) } free %o " GIVE) K_N,
-       "instruction 4 (loop): a turn writes a value that the turn before may have passed on"},
+       "instruction 4 (loop): an iteration writes a value that the iteration before may have passed on"},
       {"each turn passes on its own",
        DYNAMIC(VALUES CARRIED, BOTH "loop (%n, none, %x) -> (%a) body (%i, %go, %s) { allocate %o kernel k(%s) [N] -> "
                                     "(%o) yield (%go, %o) free %o } " GIVE) K_N,
@@ -444,11 +444,11 @@ static void test_verify_texts_stay_texts(void **state) {
       {"a kernel moves texts", PROGRAM(POINTERS, ALL("kernel m(%s) -> (%t)")) MOVE, NULL},
       {"a kernel moves numbers", PROGRAM(POINTERS, ALL("kernel m(%n) -> (%u)")) MOVE, NULL},
       {"a kernel makes texts of numbers", PROGRAM(POINTERS, ALL("kernel m(%n) -> (%t)")) MOVE,
-       "of 'n' and 't' only one holds texts"},
+       "of 'n' and 't' only one holds strings"},
       {"a copy of numbers to texts", PROGRAM(POINTERS, ALL("copy %n -> %t")),
-       "buffer 't' is copied from 'n', but only one of them holds texts"},
+       "buffer 't' is copied from 'n', but only one of them holds strings"},
       {"a view of numbers as texts", PROGRAM(POINTERS " view %v : string[1] = %n + 0\n", "copy %x -> %y"),
-       "buffer 'v' is a view that takes texts for numbers, or numbers for texts"},
+       "buffer 'v' is a view that reads strings as numbers, or numbers as strings"},
       {"a view of texts", PROGRAM(POINTERS " view %v : string[1] = %s + 8\n", "copy %x -> %y"), NULL},
   };
   CHECK(cases);
@@ -506,9 +506,9 @@ static void test_verify_places_before_a_run(void **state) {
   byoc_test_ok(byoc_host_program_parse(text, "p.host", NULL, byoc_allocator_system(), &diag, &module, &program), &diag);
   byoc_test_ok(byoc_host_program_verify(program, &diag), &diag);
   byoc_test_error(byoc_evaluator_create(program, &resolver, 1, byoc_allocator_system(), &diag, &evaluator),
-                  BYOC_INVALID_ARGUMENT, &diag, "host program 'p': buffer 't' has no place in the workspace");
+                  BYOC_INVALID_ARGUMENT, &diag, "host program 'p': buffer 't' has no offset in the workspace");
   byoc_test_error(byoc_compose_emit_c(program, &options, &c, &diag), BYOC_INVALID_ARGUMENT, &diag,
-                  "buffer 't' has no place in the workspace");
+                  "buffer 't' has no offset in the workspace");
   byoc_string_deinit(&c);
   byoc_host_program_destroy(program);
   byoc_graph_module_destroy(module);

@@ -50,7 +50,7 @@ static void test_h7_slices_are_written_before_they_are_read(void **state) {
       {"the next one",
        PROGRAM(ROWS " local %t : f32[4] at 0\n",
                "allocate %t " LOOP("3") "{ kernel k(%x) -> (%r) kernel k(%s) -> (%t) } free %t"),
-       "buffer 's' is read before it is written in all places where it may be"},
+       "buffer 's' is read before all bytes that it may cover are written"},
       {"before all are",
        PROGRAM(ROWS " local %t : f32[4,4] at 0\n",
                "allocate %t " LOOP("4") "{ kernel k(%x) -> (%r) copy %y -> %t } free %t"),
@@ -92,7 +92,7 @@ static void test_h7_slices_are_written_before_they_are_read(void **state) {
       {"another life",
        PROGRAM(" local %t : f32[8] at 0\n view %r : f32[4] = %t + I * 16\n view %f : f32[4] = %y + 0\n",
                LOOP("2") "{ allocate %t kernel k(%x) -> (%r) free %t allocate %t copy %r -> %f free %t }"),
-       "buffer 'r' is read before it is written in all places"},
+       "buffer 'r' is read before all bytes that it may cover"},
       {"what a symbol was before",
        PROGRAM(
            " view %r : f32[4] = %y + J * 16\n local %t : f32[4] at 0\n",
@@ -136,7 +136,7 @@ static void test_h7_slices_do_not_overlap(void **state) {
       {"scratch that holds slices",
        PROGRAM(" local %t : f32[64] at 0\n view %q : f32[4] = %t + I * 64\n" ROWS,
                "allocate %t " LOOP("4") "{ copy %x -> %q packed p(%x) -> (%r) workspace %t } free %t"),
-       "buffer 't' cannot be a workspace: it holds what was written"},
+       "buffer 't' cannot be a workspace: it holds written bytes"},
       {"a store of floats", PROGRAM("", LOOP("4") "{ store [I, I, I, I, I, I, I, I, I, I, I, I, I, I, I, I] -> (%y) }"),
        "'y' is no tensor of known size and type i64"},
   };

@@ -338,7 +338,7 @@ static void test_plans_for_threads(void **state) {
   byoc_compiler_result_destroy(result);
   assert_runs(output);
   build.plan_threads = falling;
-  assert_refused(&build, BYOC_INVALID_ARGUMENT, "plan_threads takes up to 8 numbers from 1 to ");
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "plan_threads takes up to 8 increasing numbers from 1 to ");
 }
 
 // Numbers are written with a point in the C of a build, and the caller's locale stays what it was.
@@ -412,7 +412,7 @@ static void test_refusals(void **state) {
   const char *const holes[] = {"c", NULL};
   build.targets = holes;
   build.target_count = 2;
-  assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets[1] is NULL; of 2 items, each is a text");
+  assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets[1] is NULL; of 2 items, each is a string");
   build.target_count = UINT64_MAX / 4;
   assert_refused(&build, BYOC_INVALID_ARGUMENT, "targets has at most 16384 items");
   build.target_count = 1;

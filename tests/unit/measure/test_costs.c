@@ -246,7 +246,7 @@ static void test_c4_faults_cost_infinity(void **state) {
       {"memory", "no memory", true},
 #endif
       {"source", "it cannot be built: ", true},
-      {"decline", "it cannot be built: the backend gave it back: not in the mood"},
+      {"decline", "it cannot be built: the backend declined it: not in the mood"},
       {"generate_crash", "it cannot be built: it crashed (signal 6"},
   };
   for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); ++i) {
@@ -288,7 +288,7 @@ static void test_c4_one_fault_of_several_stays_alone(void **state) {
       {"exit", "the process ended without an answer"},
       {"status", "the moon is full"},
       {"source", "it cannot be built: ", true},
-      {"decline", "it cannot be built: the backend gave it back: not in the mood"},
+      {"decline", "it cannot be built: the backend declined it: not in the mood"},
       {"generate_crash", "it cannot be built: it crashed (signal 6"},
   };
   for (size_t i = 0; i < sizeof(expectations) / sizeof(expectations[0]); ++i) {
