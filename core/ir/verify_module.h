@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verifier: checks every rule that passes may rely on. It runs after each pass in debug builds and on every module
-// read.
+// The verifier: checks every rule that passes may rely on. It runs on every module that is
+// read and after each pass that changed something; in debug builds after every pass.
 #ifndef BYOC_CORE_IR_VERIFY_MODULE_H_
 #define BYOC_CORE_IR_VERIFY_MODULE_H_
 

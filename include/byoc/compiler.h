@@ -135,7 +135,8 @@ enum {
 // most 16,384 items, and no string in it is NULL.
 typedef struct byoc_compiler_build_t {
   uint32_t struct_size; // sizeof(byoc_compiler_build_t) of the caller
-  // Of the artifact's contexts, up to 256; costs are measured with as many. 0: all processors, costs with 1.
+  // The default number of threads of a context, at most 256; costs are measured with as many. 0: a context uses all
+  // processors, and costs are measured with one thread.
   int32_t thread_count;
   // The model: a file (ONNX, or a .byoc or .host text), or ONNX in memory.
   const char *model_path; // NULL: it is in memory
