@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ELF reader. Every offset and size in the file goes through `byoc_elf_range_ok` before it is followed. Structures are
-// copied out, because the members of an archive are not aligned.
+// The ELF reader. Every offset and size in the file goes through `byoc_elf_range_ok` before it is followed. Structures
+// are copied out, because the members of an archive are not aligned.
 #include "core/base/elf.h"
 
 #include <elf.h>

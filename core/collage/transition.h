@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost of passing a value from a candidate in one place to one in another, by figures that were measured on this
-// machine (core/collage/calibrate.h, core/device/cost.h). It counts the call of an outlined function. Between layouts it
-// counts the rewriting of the value, between devices a copy of it, once for each value and device. Within the native
+// machine (core/collage/calibrate.h, core/device/cost.h). It counts the call of an outlined function. Between layouts
+// it counts the rewriting of the value, between devices a copy of it, once for each value and device. Within the native
 // target it is 0, because its nodes are fused.
 //
 // Example:

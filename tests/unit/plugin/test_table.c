@@ -110,8 +110,8 @@ static void test_reader(void **state) {
   const byoc_plugin_options_t alone = {.paths = paths, .path_count = 1, .environment = ""};
   byoc_test_ok(byoc_plugin_registry_create(&alone, byoc_allocator_system(), &diag, &registry), &diag);
   assert_int_equal(byoc_plugin_registry_load_all(registry), 1);
-  assert_non_null(
-      strstr(byoc_plugin_registry_at(registry, 0)->reason, "this plugin makes backends of tables: pass the table, NAME.json, instead"));
+  assert_non_null(strstr(byoc_plugin_registry_at(registry, 0)->reason,
+                         "this plugin makes backends of tables: pass the table, NAME.json, instead"));
   byoc_plugin_registry_destroy(registry);
   const byoc_plugin_options_t missing = {.environment = folder, .table_reader = "/nowhere/table_reader.so"};
   byoc_test_ok(byoc_plugin_registry_create(&missing, byoc_allocator_system(), &diag, &registry), &diag);
