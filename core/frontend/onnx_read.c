@@ -2,12 +2,7 @@
 // Reads a model: makes the module's functions, gives their values types and verifies them.
 #include "core/frontend/onnx_read.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/base/log.h"
 #include "core/frontend/onnx_reader.h"
-#include "core/frontend/onnx_wire.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/verify_module.h"
 #include "core/op/limit.h"

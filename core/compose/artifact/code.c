@@ -4,6 +4,7 @@
 
 #include "byoc/artifact.h"
 #include "core/compose/artifact/composing.h"
+#include "core/compose/artifact/metadata.h"
 
 static void add_number(byoc_hasher_t *hasher, uint64_t number) {
   byoc_hasher_update(hasher, &number, sizeof(number));

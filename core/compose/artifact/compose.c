@@ -10,6 +10,7 @@
 #include "core/base/log.h"
 #include "core/compose/artifact/composing.h"
 #include "core/compose/artifact/install.h"
+#include "core/compose/artifact/metadata.h"
 #include "core/compose/artifact/source_folder.h"
 #include "core/compose/artifact/weights_file.h"
 #include "core/compose/cc/tool.h"

@@ -11,6 +11,7 @@
 #include "core/base/file.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
+#include "core/compose/artifact/metadata.h"
 #include "core/compose/artifact/metadata_steps.h"
 #include "core/compose/c/host_c.h"
 #include "core/hostir/verify/in_place.h"

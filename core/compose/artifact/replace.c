@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/compose/artifact/composing.h"
 #include "core/compose/artifact/data_object.h"
+#include "core/compose/artifact/metadata.h"
 #include "core/compose/artifact/seal.h"
 #include "core/loader/artifact_file.h"
 

@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "core/compose/c/host_c.h"
+#include "core/compose/artifact/metadata.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/module_text.h"
 #include "tests/support/support.h"
