@@ -12,6 +12,27 @@
 
 #define NONE UINT32_MAX
 
+// ---- weights ----
+
+// Computed from constants alone: what remains of such nodes when constants were folded.
+enum { MOST_STEPS = 8 };
+
+static bool is_weight(const byoc_value_t *value, int steps) {
+  if (value == NULL || byoc_value_is_constant(value)) return value != NULL;
+  const byoc_node_t *node = byoc_value_producer(value);
+  const byoc_op_t *op = node != NULL ? byoc_op_of(node) : NULL;
+  if (op == NULL || steps == 0 || node->block_count > 0 || node->operand_count == 0) return false;
+  if (op->traits & (BYOC_OP_RANDOM | BYOC_OP_CONTROL | BYOC_OP_OPAQUE)) return false;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (node->operands[i] != NULL && !is_weight(node->operands[i], steps - 1)) return false;
+  }
+  return true;
+}
+
+bool byoc_shard_is_weight(const byoc_value_t *value) {
+  return is_weight(value, MOST_STEPS);
+}
+
 // ---- products ----
 
 // Where a product has its operands.

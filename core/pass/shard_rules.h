@@ -36,10 +36,10 @@ static inline bool byoc_shard_divides(const byoc_shard_rule_t *r, byoc_dim_t dim
   return byoc_dim_is_constant(dim) && dim.constant > 0 && dim.constant % (parts * r->size) == 0;
 }
 
+// ---- of shard_products.c ----
+
 // A constant, or what is computed from constants alone: integers that are dequantised.
 bool byoc_shard_is_weight(const byoc_value_t *value);
-
-// ---- rules of shard_products.c ----
 
 void byoc_shard_product(const byoc_shard_rule_t *r);
 // MatMulNBits.
