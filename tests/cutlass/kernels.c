@@ -14,7 +14,7 @@
 #include "core/targets/cpu.h"
 
 void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa) {
-  *kernels = (kernels_t){.isa = isa};
+  *kernels = (kernels_t){.isa = isa, .half = ""};
   byoc_cutlass_emit_prelude(&kernels->text, isa);
 }
 
@@ -34,7 +34,7 @@ static void run_compiler(const char *source, const char *object, const kernels_t
                           "-ffp-contract=fast"};
   size_t n = 7;
   char words[256];
-  byoc_cutlass_isa_flags(kernels->isa, kernels->dot, words, sizeof(words));
+  byoc_cutlass_isa_flags(kernels->isa, kernels->dot, kernels->half, words, sizeof(words));
   size_t used = strlen(words);
   snprintf(words + used, sizeof(words) - used, " %s", flags);
   for (char *save = NULL, *flag = strtok_r(words, " ", &save); flag; flag = strtok_r(NULL, " ", &save)) {

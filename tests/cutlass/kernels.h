@@ -16,6 +16,7 @@ typedef struct kernels_t {
   byoc_plugin_string_t text; // may be added to before it is compiled
   byoc_cutlass_isa_t isa;
   uint32_t dot; // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
+  const char *half; // feature for f16 that functions may use too; ""
   size_t count;
   void *library;
   const byoc_packed_function_t *functions; // in the order in which they were added
