@@ -49,4 +49,10 @@ typedef struct guarded_t {
 guarded_t guarded_create(size_t size_bytes, size_t alignment);
 void guarded_destroy(guarded_t *memory);
 
+// Floats rounded to a type as problems name it, and a tensor of that type: f32, f16 or bf16. By core's conversions, which
+// share nothing with those of the kernels.
+float kernels_round(uint32_t type, float value);
+guarded_t kernels_narrow(uint32_t type, const float *values, int64_t count);
+float kernels_element(uint32_t type, const void *data, int64_t i);
+
 #endif // BYOC_TESTS_CUTLASS_KERNELS_H_
