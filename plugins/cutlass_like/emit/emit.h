@@ -121,9 +121,10 @@ void byoc_cutlass_emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *n
 void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_tiling_t *tiling);
 
-// Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
-void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
-                                        const byoc_cutlass_tiling_t *tiling);
+// Tiles of every height up to the whole one's, whose names begin with `tile`, and `macro`, which picks among them by a
+// height and column_rest.
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *macro,
+                                        const char *tile, const byoc_cutlass_tiling_t *tiling);
 
 // The places of the inputs that every template has.
 void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
