@@ -15,6 +15,9 @@
 // The head of a translation unit: includes, vectors, activations.
 void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
+// Vectors of f16 and bf16, which a function that has such tensors adds by itself. One source may have them several times.
+void byoc_cutlass_emit_half(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
+
 // One packed function named `symbol`, with everything that it needs.
 void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol);
