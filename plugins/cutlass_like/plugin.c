@@ -53,10 +53,10 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
 
 // The same between casts from f16 or bf16 to f32 and back, which loads and stores do. `x` and `y`: the operands.
-#define MAYBE_CAST       "Cast?(_)"
-#define ACT_IF_ANY(p)    "{Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}?(" p ")"
-#define CAST_CONV(x)     ACT_IF_ANY("Add?({Add|Mul}?(BatchNormalization?(" CONV_OF(x) ", @, @, @, @), @), _)")
-#define CAST_GEMM(x)     ACT_IF_ANY("Add?({Add|Mul|Div}?((Gemm(" x ", @) | Gemm(" x ", @, @) | MatMul(" x ", @)), @), _)")
+#define MAYBE_CAST        "Cast?(_)"
+#define ACT_IF_ANY(p)     "{Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}?(" p ")"
+#define CAST_CONV(x)      ACT_IF_ANY("Add?({Add|Mul}?(BatchNormalization?(" CONV_OF(x) ", @, @, @, @), @), _)")
+#define CAST_GEMM(x)      ACT_IF_ANY("Add?({Add|Mul|Div}?((Gemm(" x ", @) | Gemm(" x ", @, @) | MatMul(" x ", @)), @), _)")
 #define CAST_MATMUL(x, y) ACT_IF_ANY("{Add|Mul|Div}?((Gemm(" x ", " y ") | MatMul(" x ", " y ")), @)")
 
 // Products of bytes, and the operators that make floats of their sums.

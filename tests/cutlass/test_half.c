@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between f32 and f16 or bf16, in the kernels and when weights are packed, compared with core's: every number
-// of 16 bits is widened, and whatever lies between two of them is rounded as IEEE 754 says.
+// Conversions between f32 and f16 or bf16, in the kernels and when weights are packed, compared with core's: every
+// number of 16 bits is widened, and whatever lies between two of them is rounded as IEEE 754 says.
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 enum { ALL = 1 << 16 };
 
-// Of one type: widens ALL numbers, rounds `count` floats, and copies rows of `length` numbers `stride` apart to rows of 64
-// floats, lanes outside of [low, high) as 0.
+// Of one type: widens ALL numbers, rounds `count` floats, and copies rows of `length` numbers `stride` apart to rows of
+// 64 floats, lanes outside of [low, high) as 0.
 typedef struct functions_t {
   void (*load)(float *to, const uint16_t *from);
   void (*store)(uint16_t *to, const float *from, int64_t count);
@@ -27,7 +27,8 @@ static const char text[] =
     "      if (n - i < LANES) v_store_n((type *)to + i, v_load_n(from + i, n - i), n - i); \\\n"
     "      else v_store((type *)to + i, v_load(from + i)); \\\n"
     "  } \\\n"
-    "  static void copy_##type(float *to, const uint16_t *from, int64_t n, int64_t low, int64_t high, int64_t step) { \\\n"
+    "  static void copy_##type(float *to, const uint16_t *from, int64_t n, int64_t low, int64_t high, int64_t step) { "
+    "\\\n"
     "    copy_runs(to, 64, (const type *)from, 200, 2, n, low, high, step); \\\n"
     "  }\n"
     "ALL(f16_t) ALL(bf16_t)\n"
@@ -54,8 +55,8 @@ static void check_loads(uint32_t type, const functions_t *functions) {
 
 // Each number, what lies halfway to the next one, and both neighbours of that; then what no number of 16 bits is near.
 static int64_t make_floats(uint32_t type, float **out) {
-  static const float more[] = {65519.996f, 65520.0f, 1e30f, -1e30f, 3.4028235e38f, 1e-45f, -1e-45f, 2.9802322e-8f,
-                               2.9802326e-8f, 1e-8f};
+  static const float more[] = {65519.996f, 65520.0f, 1e30f,         -1e30f,        3.4028235e38f,
+                               1e-45f,     -1e-45f,  2.9802322e-8f, 2.9802326e-8f, 1e-8f};
   uint16_t *halves = malloc(ALL * sizeof(*halves));
   float *floats = malloc((4 * (size_t)ALL + 16) * sizeof(*floats));
   int64_t count = 0;
@@ -86,8 +87,7 @@ static void check_stores(uint32_t type, const functions_t *functions) {
   byoc_cutlass_narrow(type, floats, count, packed);
   for (int64_t i = 0; i < count; ++i) {
     const bool nan = isnan(floats[i]);
-    if (nan ? !is_nan(type, stored[i]) || !is_nan(type, packed[i])
-            : stored[i] != halves[i] || packed[i] != halves[i])
+    if (nan ? !is_nan(type, stored[i]) || !is_nan(type, packed[i]) : stored[i] != halves[i] || packed[i] != halves[i])
       fail_msg("type %u: %a is stored as %x, packed as %x, not %x", type, (double)floats[i], stored[i], packed[i],
                halves[i]);
   }
@@ -108,7 +108,9 @@ static void check_copies(uint32_t type, const functions_t *functions) {
         functions->copy(copied, (const uint16_t *)(const void *)from.data, length, low, high, stride);
         for (int64_t i = 0; i < 128; ++i) {
           const int64_t x = i % 64, at = i / 64 * 200 + x * stride;
-          const float expected = x >= length ? -1.0f : x < low || x >= high ? 0.0f : kernels_element(type, from.data, at);
+          const float expected = x >= length            ? -1.0f
+                                 : x < low || x >= high ? 0.0f
+                                                        : kernels_element(type, from.data, at);
           if (copied[i] != expected)
             fail_msg("type %u, stride %lld, %lld in [%lld, %lld): lane %lld is %g, not %g", type, (long long)stride,
                      (long long)length, (long long)low, (long long)high, (long long)i, (double)copied[i],

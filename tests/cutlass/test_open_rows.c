@@ -72,7 +72,9 @@ static void check_rows(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_
   const size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(&problem, plan);
   guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
   guarded_t result = guarded_create((size_t)(rows * one->n * byoc_cutlass_type_bytes(one->types.result)), 2);
-  const double error = one->types.result == BYOC_DTYPE_F16 ? 6e-4 : one->types.result == BYOC_DTYPE_BF16 ? 4.2e-3 : 1e-4;
+  const double error = one->types.result == BYOC_DTYPE_F16    ? 6e-4
+                       : one->types.result == BYOC_DTYPE_BF16 ? 4.2e-3
+                                                              : 1e-4;
   int64_t shape[] = {rows % 2 ? 1 : 2, rows % 2 ? rows : rows / 2, one->n};
   DLTensor tensors[] = {{.data = data.data},
                         {.data = (void *)(uintptr_t)packed},

@@ -106,7 +106,8 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
   t->data = make_random(&random, t->data_count, 1.0f, problem->types.data);
   t->weights = make_random(&random, t->weight_count, 0.2f, problem->types.weights);
   if (problem->epilogue.has_bias) t->bias = make_random(&random, t->bias_count, 1.0f, 0);
-  if (problem->epilogue.has_residual) t->residual = make_random(&random, t->result_count, 1.0f, problem->types.residual);
+  if (problem->epilogue.has_residual)
+    t->residual = make_random(&random, t->result_count, 1.0f, problem->types.residual);
   t->expected = malloc((size_t)t->result_count * sizeof(float));
   assert_non_null(t->expected);
   for (int64_t i = 0; i < t->result_count; ++i) {

@@ -275,13 +275,13 @@ static void constants_deinit(constants_t *constants) {
 // Appends a vector that was made for the plan; `index`: 0 or 1; `type`: as a problem names it.
 static void add_vector(constants_t *constants, int index, uint32_t type, const float *data, int64_t count) {
   constants->dims[index] = count;
-  constants->items[constants->count++] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
-                                                              .dtype = type ? type : BYOC_DTYPE_F32,
-                                                              .rank = 1,
-                                                              .dims = &constants->dims[index],
-                                                              .data = data,
-                                                              .size_bytes = (uint64_t)(count *
-                                                                                       byoc_cutlass_type_bytes(type))};
+  constants->items[constants->count++] =
+      (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                           .dtype = type ? type : BYOC_DTYPE_F32,
+                           .rank = 1,
+                           .dims = &constants->dims[index],
+                           .data = data,
+                           .size_bytes = (uint64_t)(count * byoc_cutlass_type_bytes(type))};
 }
 
 // False if out of memory.

@@ -20,10 +20,10 @@ typedef struct byoc_cutlass_options_t {
   int32_t tune_seconds; // for all shapes of this process; 0: no limit
   int32_t optimisation; // -O
   bool winograd;
-  uint32_t dots;        // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
+  uint32_t dots;            // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
   const char *half_feature; // converts f16, if -mcpu has it; else ""
-  uint32_t precision;   // of products of f32 with constant weights
-  const char *compiler; // NULL: the host's
+  uint32_t precision;       // of products of f32 with constant weights
+  const char *compiler;     // NULL: the host's
 } byoc_cutlass_options_t;
 
 // Reads the options of the codegen's target; reports the reason of a failure to the host.

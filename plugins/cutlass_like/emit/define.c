@@ -124,11 +124,13 @@ static void emit_scratch(byoc_plugin_string_t *text, byoc_cutlass_names_t *names
                            sizes.partial_panels ? "(partial + ((w - first) * BLOCK_PANELS + p) * TILE_FLOATS)"
                            : byoc_cutlass_is_half(types->result) ? "NULL"
                                                                  : "(args->output + (at))");
-  byoc_cutlass_define(text, names, "TILE_FLOATS", (int64_t)plan->rows * plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
+  byoc_cutlass_define(text, names, "TILE_FLOATS",
+                      (int64_t)plan->rows * plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
   byoc_cutlass_define_text(text, names, "AHEAD_OF", "(p)", is_half ? "((const float *)(const void *)(p))" : "(p)");
   byoc_cutlass_define_text(text, names, "AHEAD_STEP", "",
                            byoc_cutlass_is_half(types->weights) ? "((AHEAD + 1) / 2)" : "AHEAD");
-  byoc_cutlass_define_text(text, names, "AHEAD_PIXEL_STEP", "(n)", byoc_cutlass_is_half(types->data) ? "((n) / 2)" : "(n)");
+  byoc_cutlass_define_text(text, names, "AHEAD_PIXEL_STEP", "(n)",
+                           byoc_cutlass_is_half(types->data) ? "((n) / 2)" : "(n)");
   byoc_cutlass_define(text, names, "PREPARES", plan->form == BYOC_CUTLASS_FORM_FEW_ROWS && sizes.widened > 0);
 }
 

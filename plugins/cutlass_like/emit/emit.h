@@ -15,7 +15,8 @@
 // The head of a translation unit: includes, vectors, activations.
 void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
-// Vectors of f16 and bf16, which a function that has such tensors adds by itself. One source may have them several times.
+// Vectors of f16 and bf16, which a function that has such tensors adds by itself. One source may have them several
+// times.
 void byoc_cutlass_emit_half(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
 // One packed function named `symbol`, with everything that it needs.
@@ -68,7 +69,8 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
   extern const unsigned long long byoc_embed_cutlass_##name##_size;
 BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
-#define BYOC_ISA(NAME, id, ...) BYOC_CUTLASS_DECLARE(vec_##id) BYOC_CUTLASS_DECLARE(words_##id) BYOC_CUTLASS_DECLARE(half_##id)
+#define BYOC_ISA(NAME, id, ...)                                                                                        \
+  BYOC_CUTLASS_DECLARE(vec_##id) BYOC_CUTLASS_DECLARE(words_##id) BYOC_CUTLASS_DECLARE(half_##id)
 #include "byoc/isa.def"
 
 #define BYOC_CUTLASS_ADD_TEMPLATE(text, name)                                                                          \
@@ -107,11 +109,11 @@ typedef struct byoc_cutlass_tiling_t {
   bool b_whole;  // b's panels are always as wide as the whole tile
   int64_t b_depth;
   int64_t c_row;
-  int64_t ahead;     // floats of the next weights that each term prefetches
-  bool partial_tile; // partial sums have the shape of the whole tile, not of the result
-  bool float_result; // c is f32 whatever the result's type is
+  int64_t ahead;      // floats of the next weights that each term prefetches
+  bool partial_tile;  // partial sums have the shape of the whole tile, not of the result
+  bool float_result;  // c is f32 whatever the result's type is
   const char *b_type; // NULL: float
-  bool open_columns; // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
+  bool open_columns;  // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
 } byoc_cutlass_tiling_t;
 
 // One tile as the function FN(name).

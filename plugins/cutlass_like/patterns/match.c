@@ -21,7 +21,7 @@ typedef struct chain_t {
   byoc_value_t *value;  // the last node's result
   byoc_value_t *before; // the activation's operand
   bool activated;
-  uint32_t dtype;                  // of the product, and of everything behind it
+  uint32_t dtype;                 // of the product, and of everything behind it
   byoc_node_t *casts[MOST_CASTS]; // of the product's operands, to f32
   size_t cast_count;
 } chain_t;
@@ -121,7 +121,8 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   set_operands(chain, x, w);
   if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;
   if (bias) {
-    if (!is_constant(chain, bias, &data) || byoc_cutlass_match_elements(&data) != match->channels) return refuse(chain, "the bias is not constant");
+    if (!is_constant(chain, bias, &data) || byoc_cutlass_match_elements(&data) != match->channels)
+      return refuse(chain, "the bias is not constant");
     for (int64_t i = 0; i < match->channels; ++i) match->shift[i] = byoc_cutlass_match_element(&data, i);
   }
   return true;
@@ -219,8 +220,8 @@ static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   }
   double epsilon = graph->node_float(node, "epsilon");
   for (int64_t i = 0; i < match->channels; ++i) {
-    double factor = byoc_cutlass_match_element(&parameter[0], i) /
-                    sqrt(byoc_cutlass_match_element(&parameter[3], i) + epsilon);
+    double factor =
+        byoc_cutlass_match_element(&parameter[0], i) / sqrt(byoc_cutlass_match_element(&parameter[3], i) + epsilon);
     match->scale[i] *= factor;
     match->shift[i] = (match->shift[i] - byoc_cutlass_match_element(&parameter[2], i)) * factor +
                       byoc_cutlass_match_element(&parameter[1], i);
@@ -443,7 +444,8 @@ static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   if (count == 1 && graph->node_domain(own[0])[0] == '\0' && strcmp(graph->node_operator(own[0]), "Attention") == 0)
     return byoc_cutlass_match_attention(graph, own[0], out_match);
   size_t start = 0;
-  while (start + 1 < own_count && is_widening(graph, own[start]) && start < MOST_CASTS) chain.casts[start] = own[start], ++start;
+  while (start + 1 < own_count && is_widening(graph, own[start]) && start < MOST_CASTS)
+    chain.casts[start] = own[start], ++start;
   chain.cast_count = start;
   for (size_t i = start; i < own_count; ++i) {
     if (byoc_cutlass_read_words_side(graph, own[i], chain.value, out_match)) continue;

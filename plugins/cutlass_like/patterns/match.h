@@ -9,9 +9,9 @@
 //
 // The first node is Attention, Conv, Gemm or MatMul, one of these on bytes (match_words.h), or byoc::PackedMatMul
 // (match_bits.h). Each further node reads the one before. Convolutions include the layout changes around them:
-// byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. A Cast of an operand from f16 or bf16 to f32, and
-// one of the result back, belong to the product too. `accept` asks with the nodes of a region,
-// `generate` with those of a function: both get the same answer.
+// byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. A Cast of an operand from f16 or bf16 to f32,
+// and one of the result back, belong to the product too. `accept` asks with the nodes of a region, `generate` with
+// those of a function: both get the same answer.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 

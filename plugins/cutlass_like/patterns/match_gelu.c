@@ -42,7 +42,8 @@ static bool is_scaled(const byoc_graph_api_t *graph, const byoc_node_t *node, co
   float scalar = 0;
   bool divides = is_op(graph, node, "Div");
   if (!divides && !is_op(graph, node, "Mul")) return false;
-  return apart_from_scalar(graph, node, &scalar) == x && is_near(graph, x, divides ? 1.0f / scalar : scalar, factor, 1e-4f);
+  return apart_from_scalar(graph, node, &scalar) == x &&
+         is_near(graph, x, divides ? 1.0f / scalar : scalar, factor, 1e-4f);
 }
 
 // The producer of a node's only operand that is not a scalar; the scalar must be `expected`.

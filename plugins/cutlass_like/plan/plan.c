@@ -252,7 +252,8 @@ void byoc_cutlass_scratch_sizes(const byoc_cutlass_problem_t *problem, const byo
   *out_sizes = (byoc_cutlass_scratch_t){0};
   if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
     const byoc_cutlass_gemm_t *gemm = &problem->gemm;
-    if (byoc_cutlass_is_half(types->data)) out_sizes->widened = align(byoc_cutlass_data_matrices(gemm) * gemm->m * gemm->k);
+    if (byoc_cutlass_is_half(types->data))
+      out_sizes->widened = align(byoc_cutlass_data_matrices(gemm) * gemm->m * gemm->k);
   } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
     if (!plan->direct) out_sizes->panels = (plan->transposed ? plan->rows : wide) * plan->block_panels * depth;
     if (byoc_cutlass_is_half(types->weights)) out_sizes->widened = (plan->transposed ? wide : plan->rows) * depth;

@@ -10,8 +10,8 @@
 //   byoc_cutlass_emit_prelude(&text, plan.isa); // emit/emit.h
 //   byoc_cutlass_emit(&text, &problem, &plan, "gemm_0");
 //
-// Data are f32, f16 or bf16, or bytes if a problem says how its words are made (plan/plan_words.h). No function of problem, plan,
-// pack and emit depends on the host or on global state; any thread may call it.
+// Data are f32, f16 or bf16, or bytes if a problem says how its words are made (plan/plan_words.h). No function of
+// problem, plan, pack and emit depends on the host or on global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
 

@@ -9,9 +9,9 @@
 //   IN_LANES 16   the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES     the same for output and residual
 // Weights arrive transformed: [GROUPS][pass][POINTS][panel of the pass][IN][WEIGHT_PANEL], zeros where there is no
-// channel; a pass has PASS_PANELS panels. Weights of f16 and bf16 arrive as they are, [GROUPS][panel][IN][9][WEIGHT_PANEL],
-// which is a quarter of the size; each block transforms the filters of one panel into the workspace, from
-// TRANSFORMED_AT on.
+// channel; a pass has PASS_PANELS panels. Weights of f16 and bf16 arrive as they are,
+// [GROUPS][panel][IN][9][WEIGHT_PANEL], which is a quarter of the size; each block transforms the filters of one panel
+// into the workspace, from TRANSFORMED_AT on.
 enum {
   FN(panels) = (OUT + WEIGHT_PANEL - 1) / WEIGHT_PANEL,
   FN(run) = FN(panels), // items of one block
