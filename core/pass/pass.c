@@ -32,7 +32,7 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
                             size_t *changes) {
   static const char *const names[] = {"inline-functions",      "differentiate",        "write-out",
                                       "canonicalise",          "remove-identities",    "fold-structure",
-                                      "split-recurrent",       "split-transposed",     "fold-quantised",
+                                      "fold-quantised",        "split-recurrent",      "split-transposed",
                                       "keep-packed-weights",   "fold-constants",       "fold-pad",
                                       "cut-kernels",           "fold-batch-norm",      "flush-subnormals",
                                       "recognise-activations", "recognise-layer-norm", "recognise-attention",

@@ -65,7 +65,7 @@
     "turn functions marked Compiler into stubs")                                                                       \
   X(inline_compiler_functions, "inline-compiler-functions", COMPILER, MODULE,                                          \
     "inline functions marked Compiler at their calls")                                                                 \
-  X(fold_quantised, "fold-quantised", TARGETS, FUNCTIONS,                                                              \
+  X(fold_quantised, "fold-quantised", PLAIN, FUNCTIONS,                                                                \
     "compute nodes between dequantising and quantising on integers")                                                   \
   X(recognise_attention, "recognise-attention", TARGETS, FUNCTIONS,                                                    \
     "replace the products around a softmax by Attention, if a target claims it")                                       \
