@@ -2,21 +2,17 @@
 // Products of dequantised operands become products of integers, the same on every machine and for all targets.
 #include "core/pass/quantised_product.h"
 
-#include <math.h>
-
 #include "core/ir/virtual_device.h"
 #include "core/op/util.h"
+#include "core/pass/quantised_moves.h"
 #include "core/pass/rewrite.h"
 
 // ---- reading ----
 
-static int64_t least_of(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_U8 ? 0 : -128;
-}
-
 // How far from their zero point the bytes may lie: between 128 and 255.
 static int64_t farthest(const byoc_quantised_t *side) {
-  int64_t low = least_of(side->bytes->type->dtype), high = low + 255, most = 0;
+  int64_t low = 0, high = 0, most = 0;
+  byoc_quantised_range(side->bytes->type->dtype, &low, &high);
   if (!side->zero) return high > -low ? high : -low;
   if (!byoc_value_is_constant(side->zero)) return high - low;
   for (int64_t i = 0; i < byoc_type_element_count(side->zero->type); ++i) {
@@ -155,57 +151,12 @@ static byoc_node_t *only_producer(const byoc_node_t *reader, uint32_t index) {
   return node && node->block == reader->block && value->uses.count == 1 ? node : NULL;
 }
 
-// A bound of Clip: an operand, or before version 11 an attribute. False if it is no constant.
-static bool read_bound(const byoc_node_t *clip, uint32_t index, const char *name, double *bound) {
-  if (byoc_has_operand(clip, index)) return byoc_value_scalar_f64(clip->operands[index], bound);
-  const byoc_attribute_t *attribute = byoc_node_takes(clip, name) ? byoc_node_given(clip, name) : NULL;
-  if (attribute) *bound = attribute->f;
-  return true;
-}
-
-// The bounds of Relu or Clip as integers. Rounding is monotonic, so they may be applied after it.
-static bool read_bounds(const byoc_node_t *cut, const byoc_quantised_t *y, int64_t bounds[2]) {
-  const int64_t least = least_of(y->bytes->type->dtype), most = least + 255;
-  double limits[2] = {-INFINITY, INFINITY}, scale = 0;
-  int64_t zero = 0;
-  if (!byoc_quantised_rises(y) || !byoc_value_scalar_f64(y->scale, &scale)) return false;
-  if (y->zero && !byoc_value_scalar_i64(y->zero, &zero)) return false;
-  if (byoc_node_is_onnx(cut, "Relu")) {
-    limits[0] = 0;
-  } else if (!read_bound(cut, 1, "min", &limits[0]) || !read_bound(cut, 2, "max", &limits[1])) {
-    return false;
-  }
-  if (!(limits[0] <= limits[1])) return false;
-  for (int i = 0; i < 2; ++i) {
-    const double steps = nearbyintf((float)limits[i] / (float)scale) + (double)zero;
-    bounds[i] = steps < (double)least ? least : steps > (double)most ? most : (int64_t)steps;
-  }
-  return true;
-}
-
-// x within the bounds: x itself, Relu(x) or Clip(x, least, most)
-static byoc_value_t *write_cut(byoc_writer_t *w, byoc_value_t *x, const int64_t bounds[2]) {
-  if (!x) return NULL;
-  const byoc_dtype_t dtype = x->type->dtype;
-  const int64_t least = least_of(dtype), most = least + 255;
-  if (bounds[0] <= least && bounds[1] >= most) return x;
-  if (bounds[0] == 0 && bounds[1] >= most && dtype == BYOC_DTYPE_I8) return byoc_write_plain(w, "Relu", x, NULL);
-  byoc_value_t *ends[2];
-  for (int i = 0; i < 2; ++i) {
-    const int8_t number = (int8_t)(uint8_t)bounds[i];
-    byoc_value_t *vector = byoc_write_vector(w, i ? "most" : "least", dtype, 1, &number);
-    if (!vector) return NULL;
-    ends[i] = vector;
-  }
-  return byoc_write_node(w, "", "Clip", x, ends[0], ends[1], NULL, 0);
-}
-
 // A product, and what stands between it and its QuantizeLinear, from there on.
 typedef struct chain_t {
   byoc_quantised_product_t product;
   byoc_quantised_t y;
   byoc_node_t *cut, *add; // Relu or Clip, and the Add of a bias behind a MatMul; NULL: none
-  int64_t bounds[2];      // of `cut`
+  int64_t bounds[2];      // of `cut`, as integers: rounding is monotonic, so they may be applied after it
 } chain_t;
 
 static bool is_row(const byoc_value_t *value) {
@@ -233,7 +184,7 @@ static bool read_chain(byoc_node_t *quantise, chain_t *chain) {
   byoc_node_t *node = only_producer(quantise, 0);
   byoc_value_t *bias = NULL;
   if (node && (byoc_node_is_onnx(node, "Relu") || byoc_node_is_onnx(node, "Clip"))) {
-    if (!read_bounds(node, &chain->y, chain->bounds)) return false;
+    if (!byoc_quantised_bounds(node, &chain->y, false, chain->bounds)) return false;
     chain->cut = node;
     node = only_producer(node, 0);
   }
@@ -286,7 +237,7 @@ byoc_status_t byoc_quantised_product_unite(byoc_node_t *quantise, byoc_diag_t *d
     if (!bias) return w.failed ? byoc_diag_failure(diag) : BYOC_OK;
   }
   byoc_value_t *y = write_unit(&w, &chain, bias);
-  if (chain.cut) y = write_cut(&w, y, chain.bounds);
+  if (chain.cut && y) y = byoc_write_quantised_cut(&w, y, chain.bounds);
   BYOC_RETURN_IF_ERROR(byoc_pass_replace(quantise, w.failed ? NULL : y, diag, changes));
   if (chain.cut) byoc_node_erase(chain.cut);
   if (chain.add) byoc_node_erase(chain.add);
