@@ -70,9 +70,8 @@ static void copy_line(const plane_t *plane, const byoc_loop_expr_t *line, const 
     const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_int(b, count));
     const byoc_loop_expr_t *at =
         BYOC_LADD(b, BYOC_LMUL(b, i, byoc_loop_int(b, plane->phases)), byoc_loop_int(b, first));
-    const byoc_loop_expr_t *x = byoc_loop_load(b, conv->x, BYOC_LADD(b, from, at));
     byoc_loop_store(b, plane->padded, BYOC_LADD(b, BYOC_LADD(b, base, byoc_loop_int(b, place)), i),
-                    byoc_emit_as(b, conv->dtype, x));
+                    byoc_conv_load(conv, BYOC_LADD(b, from, at)));
     byoc_loop_end(b);
     clear(plane, base, place + count, end);
   }
