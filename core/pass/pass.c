@@ -31,13 +31,29 @@ const byoc_pass_t *byoc_pass_find(const char *name) {
 static const struct {
   const char *name;
   bool settles;
-} simplifying[] = {{"inline-functions", true},       {"differentiate", false},        {"write-out", false},
-                   {"canonicalise", true},           {"remove-identities", false},    {"fold-structure", true},
-                   {"split-recurrent", false},       {"split-transposed", false},     {"fold-quantised", true},
-                   {"keep-packed-weights", true},    {"fold-constants", true},        {"fold-pad", false},
-                   {"cut-kernels", false},           {"fold-batch-norm", false},      {"flush-subnormals", false},
-                   {"recognise-activations", false}, {"recognise-layer-norm", false}, {"recognise-attention", false},
-                   {"move-transposes", false},       {"merge-equal-nodes", false},    {"remove-dead-code", true}};
+} simplifying[] = {{"inline-functions", true},
+                   {"differentiate", false},
+                   {"write-out", false},
+                   {"canonicalise", true},
+                   {"remove-identities", false},
+                   {"fold-structure", true},
+                   {"move-quantised", true},
+                   {"fold-quantised", true},
+                   {"raise-units", true},
+                   {"split-recurrent", false},
+                   {"split-transposed", false},
+                   {"keep-packed-weights", true},
+                   {"fold-constants", true},
+                   {"fold-pad", false},
+                   {"cut-kernels", false},
+                   {"fold-batch-norm", false},
+                   {"flush-subnormals", false},
+                   {"recognise-activations", false},
+                   {"recognise-layer-norm", false},
+                   {"recognise-attention", false},
+                   {"move-transposes", false},
+                   {"merge-equal-nodes", false},
+                   {"remove-dead-code", true}};
 enum { SIMPLIFYING_COUNT = sizeof(simplifying) / sizeof(simplifying[0]), SIMPLIFY_ROUNDS = 8 };
 
 static byoc_status_t run_round(byoc_graph_module_t *module, const byoc_pass_options_t *options, bool settles_only,
@@ -65,6 +81,10 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
     *changes += count;
     if (count == 0) break;
   }
+  // Only now: formulas are recognised by values that they read more than once.
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("split-dequantised"), module, options, diag, &count));
+  *changes += count;
   return BYOC_OK;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the operators of com.microsoft, which ONNX Runtime's optimiser, its quantiser and exporters of language
-// models write. Each is expanded into operators of ai.onnx (the trait FUSED).
+// models write. Each is expanded into operators of ai.onnx (the traits FUSED and UNIT).
 #ifndef BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 #define BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 
@@ -16,6 +16,14 @@
   }
 #define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \
   BYOC_FUSED_ROW("com.microsoft", Name, least, most, results, schema, function)
+
+// A row of a quantised operator of one result, which is only expanded if no backend took it.
+#define BYOC_UNIT_ROW(Name, least, most, more_traits, schema, function, axes_function)                                 \
+  {                                                                                                                    \
+    .domain = "com.microsoft", .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most,              \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits), .attributes = schema, \
+    .infer = infer_##function, .expand = expand_##function, .axes = axes_function                                      \
+  }
 
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;
