@@ -61,10 +61,11 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define BYTES_FLOAT                                                                                                    \
   "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
   "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
+// Relu and Clip on bytes, whose bounds are constants.
+#define BYTES_CUT(p) "{Relu|Clip}?(" p ", ...)"
 // Bytes added to bytes: the end of a residual block.
-#define BYTES_MAX    "(Max(" BYTES_LINEAR ", @) | " BYTES_LINEAR ")"
-#define AS_FLOATS(p) "(DequantizeLinear(" p ", @) | DequantizeLinear(" p ", @, @))"
-#define BYTES_SUM    "Relu?(Add(" AS_FLOATS(BYTES_MAX) ", " AS_FLOATS("_") "))"
+#define BYTES_LEFT  "com.microsoft::QLinearAdd(" BYTES_CUT(BYTES_LINEAR) ", @, @, _, @, @, @, @)"
+#define BYTES_RIGHT "com.microsoft::QLinearAdd(_, @, @, " BYTES_CUT(BYTES_LINEAR) ", @, @, @, @)"
 #define BYTES_BIAS   "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
 
 #define RULE(rule_name, text)                                                                                          \
@@ -91,14 +92,14 @@ static const byoc_rule_t rules[] = {
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
     RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
     RULE("gemm", CONST_GEMM),
-    RULE("bytes_sum", "(QuantizeLinear(" BYTES_SUM ", @) | QuantizeLinear(" BYTES_SUM ", @, @))"),
+    RULE("bytes_sum", BYTES_CUT("(" BYTES_LEFT " | " BYTES_RIGHT ")")),
     RULE("bytes_add_act", ACTIVATED("Add(" BYTES_BIAS ", _)")),
     RULE("bytes_act", ACTIVATED(BYTES_BIAS)),
     RULE("bytes_add", "Add(" BYTES_BIAS ", _)"),
     RULE("bytes_bias", "{Add|Mul}({Add|Mul}?(" BYTES_FLOAT ", @), @)"),
     RULE("bytes_float", BYTES_FLOAT),
     RULE("bytes_linear_max", "Max(" BYTES_LINEAR ", @)"),
-    RULE("bytes_linear", BYTES_LINEAR),
+    RULE("bytes_linear", BYTES_CUT(BYTES_LINEAR)),
     RULE("bytes", BYTES_PRODUCT),
     RULE("matmul_act", ACTIVATED(SCALED_GEMM)),
     RULE("matmul_scale", "{Add|Mul|Div}(" ANY_GEMM ", @)"),

@@ -299,7 +299,8 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   const byoc_graph_api_t *graph = chain->graph;
   const char *op = graph->node_operator(node);
   if (first && byoc_cutlass_is_bits_product(graph, node)) return byoc_cutlass_match_bits(graph, node, chain->match);
-  if (graph->node_domain(node)[0] != '\0') return refuse(chain, "an operator of another domain");
+  if (graph->node_domain(node)[0] != '\0' && strcmp(op, "QLinearAdd") != 0)
+    return refuse(chain, "an operator of another domain");
   if (first) {
     if (strcmp(op, "Conv") == 0) return read_conv(chain, node);
     if (strcmp(op, "Gemm") == 0) return read_gemm(chain, node);
@@ -384,7 +385,6 @@ static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   if (count == 1 && graph->node_domain(own[0])[0] == '\0' && strcmp(graph->node_operator(own[0]), "Attention") == 0)
     return byoc_cutlass_match_attention(graph, own[0], out_match);
   for (size_t i = 0; i < own_count; ++i) {
-    if (byoc_cutlass_read_words_side(graph, own[i], chain.value, out_match)) continue;
     if (chain.value && read_gelu(&chain, own[own_count - 1], own_count - i))
       i = own_count - 1;
     else if (!read_node(&chain, own[i], !chain.value))

@@ -193,71 +193,71 @@ static byoc_value_t *other_operand(const byoc_graph_api_t *graph, const byoc_nod
   return graph->operand(node, graph->operand(node, 0) == value ? 1 : 0);
 }
 
-bool byoc_cutlass_read_words_side(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
-                                  byoc_cutlass_match_t *match) {
-  if (match->side || strcmp(graph->node_operator(node), "DequantizeLinear") != 0) return false;
-  byoc_value_t *bytes = graph->operand(node, 0);
-  if (bytes == value || !is_byte(graph->value_dtype(bytes))) return false;
-  match->side = node;
-  return true;
-}
-
-// A scale and a zero point of one value each; no zero point is 0.
-static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scale, float *out_zero) {
+// The scale and the zero point behind operand `index` of a node, one constant each.
+static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, uint64_t index, float *out_scale,
+                        float *out_zero) {
   byoc_tensor_data_t data;
-  byoc_value_t *zero = operand(graph, node, 2);
-  *out_zero = 0.0f;
-  if (!read_scalar(graph, graph->operand(node, 1), out_scale) || !(*out_scale > 1e-30f)) return false;
-  if (!zero) return true;
-  if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || byoc_cutlass_match_elements(&data) != 1)
+  if (!read_scalar(graph, graph->operand(node, index), out_scale) || !(*out_scale > 1e-30f)) return false;
+  if (!read_constant(graph, graph->operand(node, index + 1), &data) || !is_byte(data.dtype) ||
+      byoc_cutlass_match_elements(&data) != 1)
     return false;
   *out_zero = (float)byte_at(&data, 0);
   return true;
 }
 
-// The steps of QuantizeLinear(Relu?(Add(DequantizeLinear(bytes), DequantizeLinear(other bytes)))).
+// QLinearAdd of the bytes of the product and of others: both are scaled to steps of the sum.
 static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                       byoc_cutlass_match_t *match) {
-  const char *op = graph->node_operator(node);
+  enum { OTHER = 3, SUM = 6 };
   byoc_cutlass_words_t *words = &match->problem.words;
-  if (strcmp(op, "DequantizeLinear") == 0 && !words->joins) {
-    words->joins = true;
-    return read_affine(graph, node, &words->own_scale, &words->own_zero) ||
-           refuse(match, "a scale that is not one constant");
-  }
-  if (!words->joins) return refuse(match, "an operator on bytes that is not supported behind a product");
-  if (strcmp(op, "Add") == 0 && match->side && !match->residual) {
-    byoc_value_t *bytes = graph->operand(match->side, 0);
-    if (other_operand(graph, node, value) != graph->node_result(match->side, 0))
-      return refuse(match, "a summand that is not made of bytes");
-    if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is broadcast");
-    for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
-      if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is broadcast");
-    if (!read_affine(graph, match->side, &words->other_scale, &words->other_zero))
-      return refuse(match, "a scale that is not one constant");
-    match->residual = bytes;
-    match->problem.epilogue.has_residual = true;
-    words->residual = graph->value_dtype(bytes);
+  const uint64_t own = graph->operand(node, 0) == value ? 0 : OTHER, side = OTHER - own;
+  byoc_value_t *bytes = graph->operand(node, side);
+  float scale = 0.0f;
+  if (bytes == value) return refuse(match, "bytes that are added to themselves");
+  if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is broadcast");
+  for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
+    if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is broadcast");
+  if (!read_affine(graph, node, own + 1, &words->own_scale, &words->own_zero) ||
+      !read_affine(graph, node, side + 1, &words->other_scale, &words->other_zero) ||
+      !read_affine(graph, node, SUM, &scale, &words->joined_zero))
+    return refuse(match, "a scale that is not one constant");
+  words->own_scale /= scale;
+  words->other_scale /= scale;
+  words->joins = true;
+  words->joined_low = graph->value_dtype(bytes) == BYOC_DTYPE_I8 ? -128.0f : 0.0f;
+  words->joined_high = words->joined_low + 255.0f;
+  words->residual = graph->value_dtype(bytes);
+  match->residual = bytes;
+  match->problem.epilogue.has_residual = true;
+  return true;
+}
+
+// Relu or Clip of bytes, with constant bounds.
+static bool read_cut(const byoc_graph_api_t *graph, const byoc_node_t *node, byoc_cutlass_match_t *match) {
+  byoc_cutlass_words_t *words = &match->problem.words;
+  float *low = words->joins ? &words->joined_low : &words->low,
+        *high = words->joins ? &words->joined_high : &words->high;
+  if (strcmp(graph->node_operator(node), "Relu") == 0) {
+    if (*low < 0.0f) *low = 0.0f;
     return true;
   }
-  if (strcmp(op, "Relu") == 0 && match->residual) {
-    words->joins_relu = true;
-    return true;
+  for (uint64_t i = 1; i < graph->operand_count(node); ++i) {
+    byoc_tensor_data_t data;
+    byoc_value_t *bound = operand(graph, node, i);
+    if (!bound) continue;
+    if (!read_constant(graph, bound, &data) || !is_byte(data.dtype) || byoc_cutlass_match_elements(&data) != 1)
+      return refuse(match, "a bound that is not a constant byte");
+    const float number = (float)byte_at(&data, 0);
+    if (i == 1 && number > *low) *low = number;
+    if (i == 2 && number < *high) *high = number;
   }
-  uint32_t made = graph->value_dtype(graph->node_result(node, 0));
-  if (strcmp(op, "QuantizeLinear") == 0 && match->residual && is_byte(made)) {
-    words->joined_low = made == BYOC_DTYPE_I8 ? -128.0f : 0.0f;
-    words->joined_high = words->joined_low + 255.0f;
-    return read_affine(graph, node, &words->joined_scale, &words->joined_zero) ||
-           refuse(match, "a scale that is not one constant");
-  }
-  return refuse(match, "an operator on bytes that is not supported behind a product");
+  return *low <= *high || refuse(match, "bounds between which there is no number");
 }
 
 bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                                 const byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data;
-  if (graph->value_dtype(value) != BYOC_DTYPE_F32 || match->problem.words.joins) return true;
+  if (graph->value_dtype(value) != BYOC_DTYPE_F32) return true;
   // A factor that is computed may follow as long as the sums are only scaled.
   if (strcmp(graph->node_operator(node), "Mul") != 0 || match->factor || match->residual ||
       match->problem.epilogue.activation != BYOC_CUTLASS_ACT_NONE)
@@ -296,8 +296,8 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   uint32_t dtype = graph->value_dtype(value), made = graph->value_dtype(graph->node_result(node, 0));
   byoc_cutlass_words_t *words = &match->problem.words;
   byoc_tensor_data_t data;
-  if (words->joins || (is_byte(dtype) && strcmp(op, "DequantizeLinear") == 0))
-    return read_join(graph, node, value, match);
+  if (is_byte(dtype) && strcmp(op, "QLinearAdd") == 0 && !words->joins) return read_join(graph, node, value, match);
+  if (is_byte(dtype) && (strcmp(op, "Relu") == 0 || strcmp(op, "Clip") == 0)) return read_cut(graph, node, match);
   if (dtype == BYOC_DTYPE_F32) {
     for (int64_t i = 0; i < match->channels; ++i)
       if (match->shift[i] != 0.0) return refuse(match, "a factor comes after a bias");
@@ -319,17 +319,15 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
     byoc_value_t *other = other_operand(graph, node, value);
     if (!read_constant(graph, other, &data) || data.dtype != dtype || byoc_cutlass_match_elements(&data) != 1)
       return refuse(match, "a maximum that is not constant");
-    float low = (float)byte_at(&data, 0);
-    if (low > words->low) words->low = low;
+    const float low = (float)byte_at(&data, 0);
+    float *least = words->joins ? &words->joined_low : &words->low;
+    if (low > *least) *least = low;
     return true;
   }
   return refuse(match, "an operator on integers that is not supported behind a product");
 }
 
 bool byoc_cutlass_settle_words(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_cutlass_match_t *match) {
-  if (match->side && match->problem.words.residual == 0) return refuse(match, "dequantised bytes that are not added");
-  if (match->problem.words.joins && match->problem.words.joined_scale == 0.0f)
-    return refuse(match, "dequantised bytes that are not quantised again");
   match->problem.words.result = graph->value_dtype(value);
   // The tables hold factors and biases of floats; if they are 1 and 0 they cost nothing.
   match->problem.epilogue.has_bias = true;
