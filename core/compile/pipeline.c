@@ -449,8 +449,8 @@ static byoc_status_t spread_loops(pipeline_t *p) {
 }
 
 static byoc_status_t lower_graph(pipeline_t *p) {
-  static const char *const names[] = {"settle-layouts", "write-around-constants", "fold-constants", "fold-dequantised",
-                                      "lower-kernels"};
+  static const char *const names[] = {"settle-layouts", "write-around-constants", "tabulate-bytes",
+                                      "fold-constants", "fold-dequantised",       "lower-kernels"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
   }

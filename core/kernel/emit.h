@@ -32,7 +32,7 @@ typedef struct byoc_emitter_t {
   uint32_t next_shared, next_loop;
   bool in_share;  // in the body of a parallel loop, where `call` is not in scope
   bool is_packed; // results hold two elements per byte, so that neighbouring iterations write one byte
-  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_lanes, failed;
+  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_look_up, uses_lanes, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
@@ -60,6 +60,9 @@ void byoc_emit_invariants(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop,
 // function for such copies.
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
 void byoc_emit_copy_prelude(byoc_string_t *out);
+// If the loop looks bytes up in a table, emits it as a call of the prelude's function and returns true.
+bool byoc_emit_look_up_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);
+void byoc_emit_look_up_prelude(byoc_string_t *out);
 // If the loop runs over the elements of small local arrays, emits it in vectors and returns true. Emits the types that
 // such loops need.
 bool byoc_emit_lane_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent);

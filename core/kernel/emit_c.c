@@ -90,6 +90,7 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
   if (emitter->uses_dot) byoc_emit_dot_prelude(out);
   if (emitter->uses_lanes) byoc_emit_lanes_prelude(out);
   if (emitter->uses_copy) byoc_emit_copy_prelude(out);
+  if (emitter->uses_look_up) byoc_emit_look_up_prelude(out);
   if (emitter->uses_unroll)
     byoc_string_append(out, "#if defined(__clang__)\n"
                             "#define BYOC_UNROLL(count) BYOC_PRAGMA(clang loop unroll_count(count))\n"

@@ -183,7 +183,7 @@ static void emit_for_head(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt)
 
 static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
-      byoc_emit_copy_loop(emitter, stmt, indent)) {
+      byoc_emit_copy_loop(emitter, stmt, indent) || byoc_emit_look_up_loop(emitter, stmt, indent)) {
     return;
   }
   bool reduces = stmt->loop.kind == BYOC_LOOP_REDUCE;

@@ -159,7 +159,9 @@ static byoc_node_t *only_producer(const byoc_value_t *value, const byoc_block_t 
 
 static bool is_dequantised(byoc_value_t *value, const byoc_block_t *block) {
   byoc_quantised_t x;
-  return value != NULL && byoc_quantised_read_any(value, block, &x);
+  const byoc_node_t *node = value != NULL ? byoc_value_open_producer(value) : NULL;
+  if (node == NULL || node->block != block || !byoc_node_is_onnx(node, "DequantizeLinear")) return false;
+  return byoc_value_is_constant(node->operands[0]) || byoc_quantised_read_any(value, block, &x);
 }
 
 // Is the value made of quantised data by an operator that has a quantised form, perhaps through some that move it?

@@ -58,6 +58,7 @@
   X(cancel_layouts, "cancel-layouts", PLAIN, FUNCTIONS, "remove changes of layout that cancel, and nothing else")      \
   X(write_around_constants, "write-around-constants", PLAIN, FUNCTIONS,                                                \
     "rewrite unclaimed operators with constants, so that the constants can be folded")                                 \
+  X(tabulate_bytes, "tabulate-bytes", PLAIN, FUNCTIONS, "look functions of one byte up in tables")                     \
   X(lower_kernels, "lower-kernels", PLAIN, MODULE, "turn unclaimed operators into loop kernels")                       \
   X(spread_devices, "spread-devices", PLAIN, MODULE, "propagate the devices of values to other values")                \
   X(plan_devices, "plan-devices", PLAIN, MODULE, "decide the device of every value, and add copies between devices")   \

@@ -40,7 +40,7 @@ static void test_counts_and_traits_agree(void **state) {
     bool counts = op->min_inputs >= 0 && (op->max_inputs < 0 || op->max_inputs >= op->min_inputs) &&
                   op->min_outputs >= 0 && (op->max_outputs < 0 || op->max_outputs >= op->min_outputs);
     bool commutes = !(op->traits & BYOC_OP_COMMUTES) || (op->min_inputs == 2 && op->max_inputs == 2);
-    bool elementwise = !(op->traits & BYOC_OP_ELEMENTWISE) || op->point;
+    bool elementwise = !(op->traits & BYOC_OP_ELEMENTWISE) || op->point || (op->traits & BYOC_OP_UNIT);
     bool broadcasts = !(op->traits & BYOC_OP_BROADCASTS) || (op->traits & BYOC_OP_ELEMENTWISE);
     bool heavy = !(op->traits & BYOC_OP_HEAVY) || op->loops || op->expand;
     bool shapes = op->max_inputs < 0 || (op->shape_operands >> op->max_inputs) == 0;
