@@ -83,11 +83,10 @@ static void add(case_t *cases, size_t *count, const char *name, byoc_cutlass_pro
 // Bytes are added to the bytes that result.
 static void add_join(case_t *one) {
   byoc_cutlass_words_t *words = &one->problem.words;
-  words->joins = true;
+  words->joins = words->joins_relu = true;
   words->residual = BYOC_DTYPE_I8;
-  words->own_zero = 117.0f, words->own_scale = 0.3f / 0.17f;
-  words->other_zero = -3.0f, words->other_scale = 0.21f / 0.17f;
-  words->joined_zero = 5.0f, words->joined_low = 5.0f, words->joined_high = 255.0f;
+  words->own_zero = 117.0f, words->own_scale = 0.3f, words->other_zero = -3.0f, words->other_scale = 0.21f;
+  words->joined_scale = 0.17f, words->joined_zero = 5.0f, words->joined_low = 0.0f, words->joined_high = 255.0f;
   one->problem.epilogue.has_residual = true;
 }
 
@@ -312,7 +311,7 @@ static void check(const case_t *one, const tensors_t *t, const void *result, con
       if (words->joins) {
         float own = ((float)expected - words->own_zero) * words->own_scale;
         float other = ((float)((const int8_t *)t->residual)[i] - words->other_zero) * words->other_scale;
-        value = rintf(own + other + words->joined_zero);
+        value = rintf(fmaxf(own + other, 0.0f) / words->joined_scale) + words->joined_zero;
         expected = fminf(fmaxf(value, words->joined_low), words->joined_high);
       }
       actual = is_signed ? ((const int8_t *)result)[i] : ((const uint8_t *)result)[i];

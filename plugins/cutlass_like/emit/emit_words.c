@@ -26,6 +26,7 @@ static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
   byoc_cutlass_define(text, names, "INPUT_FACTOR", inputs->factor);
   byoc_cutlass_define(text, names, "READS_ZERO", words->reads_zero);
   byoc_cutlass_define(text, names, "JOINS", words->joins);
+  byoc_cutlass_define(text, names, "JOINS_RELU", words->joins_relu);
   byoc_cutlass_define(text, names, "RESIDUAL", words->joins ? words->residual : BYOC_DTYPE_F32);
   byoc_cutlass_define(text, names, "READS_FACTOR", words->reads_factor);
   byoc_cutlass_define(text, names, "PARAMETERS", byoc_cutlass_words_table(problem));

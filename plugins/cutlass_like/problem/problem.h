@@ -139,12 +139,12 @@ typedef struct byoc_cutlass_words_t {
   int32_t zero;          // the data's zero point where it is known, as the model writes it
   // Bytes as results: round(sum / scale) + zero, between low and high.
   float result_scale, result_zero, low, high;
-  // Bytes added to such bytes: round((own - own_zero) * own_scale + (residual - other_zero) * other_scale +
-  // joined_zero), between joined_low and joined_high. The scales are in steps of the sum.
+  // Bytes added to such bytes: (own - own_zero) * own_scale + (residual - other_zero) * other_scale, made bytes again.
   bool joins;
+  bool joins_relu;   // of the sum
   uint32_t residual; // BYOC_DTYPE_*
   float own_zero, own_scale, other_zero, other_scale;
-  float joined_zero, joined_low, joined_high;
+  float joined_scale, joined_zero, joined_low, joined_high;
 } byoc_cutlass_words_t;
 
 // Element types of a problem's tensors: BYOC_DTYPE_*, where 0 means f32. Biases are f32, and sums too. `weights` is the

@@ -96,11 +96,10 @@ static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
   return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
 }
 
-// Two tensors of bytes are added as floats: round((own - own_zero) * own_scale + (other - other_zero) * other_scale +
-// zero), between low and high.
+// Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale.
 typedef struct w_join_t {
   float own_zero, own_scale, other_zero, other_scale;
-  float zero, low, high; // of the sum
+  w_byte_t byte; // of the sum
 } w_join_t;
 
 // x * scale as a byte. Multiplying by the inverse is off by less than 1e-4 if the result fits a byte. If that could

@@ -7,5 +7,5 @@ typedef struct byoc_cutlass_once_t {
   float result_scale, result_zero, low, high;
   // Bytes added to them.
   float own_zero, own_scale, other_zero, other_scale;
-  float joined_zero, joined_low, joined_high;
+  float joined_scale, joined_zero, joined_low, joined_high;
 } byoc_cutlass_once_t;
