@@ -32,7 +32,7 @@ typedef struct byoc_emitter_t {
   uint32_t next_shared, next_loop;
   bool in_share;  // in the body of a parallel loop, where `call` is not in scope
   bool is_packed; // results hold two elements per byte, so that neighbouring iterations write one byte
-  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_look_up, uses_lanes, failed;
+  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_look_up, uses_lanes, uses_steps, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float

@@ -87,6 +87,11 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
   if (emitter->uses_reduce)
     byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
                             "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");
+  if (emitter->uses_steps)
+    byoc_string_append(
+        out, "// Iterations of the loop around this are not vectorised: gcc 12 would make wrong sums of them.\n"
+             "#if defined(__GNUC__) && !defined(__clang__)\n#define BYOC_STEP __asm__ volatile(\"\")\n"
+             "#else\n#define BYOC_STEP ((void)0)\n#endif\n\n");
   if (emitter->uses_dot) byoc_emit_dot_prelude(out);
   if (emitter->uses_lanes) byoc_emit_lanes_prelude(out);
   if (emitter->uses_copy) byoc_emit_copy_prelude(out);

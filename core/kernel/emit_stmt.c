@@ -2,6 +2,7 @@
 // Emits statements of kernels as C: loops, branches, stores and local variables.
 #include <string.h>
 
+#include "core/ir/element.h"
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
 
@@ -181,6 +182,37 @@ static void emit_for_head(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt)
   byoc_string_appendf(out, "; ++%s) {\n", name);
 }
 
+// A short loop of known length that stores integers in a local array.
+static bool folds_integers(const byoc_loop_stmt_t *stmt) {
+  enum { MOST_UNROLLED = 16 };
+  int64_t begin, end;
+  if (stmt->kind != BYOC_LOOP_FOR || stmt->loop.kind != BYOC_LOOP_VECTOR) return false;
+  if (!byoc_loop_is_int(stmt->loop.begin, &begin) || !byoc_loop_is_int(stmt->loop.end, &end)) return false;
+  if (end - begin > MOST_UNROLLED) return false;
+  const byoc_loop_stmt_t *body = stmt->loop.body;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *inner = body->block.statements.data[i];
+    if (inner->kind == BYOC_LOOP_STORE && inner->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
+        byoc_dtype_is_any_integer(inner->store.buffer->dtype)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// gcc 12 unrolls such loops and vectorises the loop around them, with wrong sums (-O3, AVX-512; tests/executed). A
+// statement that it does not look into keeps the iterations of the outer loop apart.
+static void emit_step(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  const byoc_loop_stmt_t *body = stmt->loop.body;
+  if (stmt->loop.kind != BYOC_LOOP_SERIAL) return;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    if (!folds_integers(body->block.statements.data[i])) continue;
+    emitter->uses_steps = true;
+    line(emitter, indent, "BYOC_STEP;");
+    return;
+  }
+}
+
 static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
       byoc_emit_copy_loop(emitter, stmt, indent) || byoc_emit_look_up_loop(emitter, stmt, indent)) {
@@ -193,6 +225,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
   byoc_string_indent(emitter->out, indent);
   emit_for_head(emitter, stmt);
   if (may_end_between_turns(emitter, stmt)) emit_ending(emitter, indent + 2);
+  emit_step(emitter, stmt, indent + 2);
   for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];
     if (!reduces || !byoc_emit_reduce_fold(emitter, inner, indent + 2)) byoc_emit_stmt(emitter, inner, indent + 2);
