@@ -340,17 +340,17 @@ static const byoc_op_attribute_t mean_attributes[] = {
 static const byoc_op_attribute_t concat_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "axis")}, BYOC_ATTR_END};
 
 const byoc_op_t byoc_ops_microsoft_quantize[] = {
-    BYOC_MICROSOFT_ROW("QLinearSigmoid", 2, 5, 1, NULL, elementwise),
-    BYOC_MICROSOFT_ROW("QLinearLeakyRelu", 2, 5, 1, leaky_attributes, elementwise),
-    BYOC_MICROSOFT_ROW("QLinearSoftmax", 2, 5, 1, softmax_attributes, softmax),
-    BYOC_MICROSOFT_ROW("QLinearGlobalAveragePool", 2, 5, 1, global_attributes, global_average),
-    BYOC_MICROSOFT_ROW("QLinearAdd", 2, 8, 1, NULL, pair),
-    BYOC_MICROSOFT_ROW("QLinearMul", 2, 8, 1, NULL, pair),
-    BYOC_MICROSOFT_ROW("QLinearWhere", 9, 9, 1, NULL, where),
-    BYOC_MICROSOFT_ROW("QLinearReduceMean", 2, 5, 1, mean_attributes, mean),
-    BYOC_MICROSOFT_ROW("QLinearConcat", 5, -1, 1, concat_attributes, concat),
-    BYOC_MICROSOFT_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
-    BYOC_MICROSOFT_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
+    BYOC_UNIT_ROW("QLinearSigmoid", 2, 5, 1, NULL, elementwise),
+    BYOC_UNIT_ROW("QLinearLeakyRelu", 2, 5, 1, leaky_attributes, elementwise),
+    BYOC_UNIT_ROW("QLinearSoftmax", 2, 5, 1, softmax_attributes, softmax),
+    BYOC_UNIT_ROW("QLinearGlobalAveragePool", 2, 5, 1, global_attributes, global_average),
+    BYOC_UNIT_ROW("QLinearAdd", 2, 8, 1, NULL, pair),
+    BYOC_UNIT_ROW("QLinearMul", 2, 8, 1, NULL, pair),
+    BYOC_UNIT_ROW("QLinearWhere", 9, 9, 1, NULL, where),
+    BYOC_UNIT_ROW("QLinearReduceMean", 2, 5, 1, mean_attributes, mean),
+    BYOC_UNIT_ROW("QLinearConcat", 5, -1, 1, concat_attributes, concat),
+    BYOC_SPELLING_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
+    BYOC_SPELLING_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
 };
 const size_t byoc_ops_microsoft_quantize_count =
     sizeof byoc_ops_microsoft_quantize / sizeof *byoc_ops_microsoft_quantize;

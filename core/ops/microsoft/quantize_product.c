@@ -164,7 +164,7 @@ static const byoc_op_attribute_t gemm_attributes[] = {
 const byoc_op_t byoc_ops_microsoft_quantize_product[] = {
     BYOC_MICROSOFT_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float),
     BYOC_MICROSOFT_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic),
-    BYOC_MICROSOFT_ROW("QGemm", 6, 9, 1, gemm_attributes, gemm),
+    BYOC_UNIT_ROW("QGemm", 6, 9, 1, gemm_attributes, gemm),
 };
 const size_t byoc_ops_microsoft_quantize_product_count =
     sizeof byoc_ops_microsoft_quantize_product / sizeof *byoc_ops_microsoft_quantize_product;
