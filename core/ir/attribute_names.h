@@ -29,6 +29,9 @@
 // Int: the number of the match that the rule's hook accepted (core/plugin/accepted_match.h); without it, the first. Set
 // by placement.
 #define BYOC_ATTRIBUTE_MATCH "Match"
+// Ints, rising: the parameters for which every call passes a constant that the rule's pattern asks for ("@"). Set by
+// placement.
+#define BYOC_ATTRIBUTE_PASSED "PassedConstants"
 
 // ---- of modules, set by the frontend ----
 

@@ -3,6 +3,7 @@
 // operator, an alternative) is tried until the whole pattern fits.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/op/op.h"
 #include "core/op/schema.h"
@@ -74,6 +75,17 @@ static bool contains(const byoc_match_t *match, const byoc_node_t *node) {
 static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node) {
   for (size_t i = 0; i < pattern->operator_count; ++i) {
     if (byoc_node_is(node, pattern->operators[i].domain, pattern->operators[i].name)) return true;
+  }
+  return false;
+}
+
+// A constant, or a parameter of a match's function for which its calls pass constants.
+static bool is_constant(const byoc_value_t *value) {
+  if (value->kind != BYOC_VALUE_PARAMETER || value->block != value->function->body) return byoc_value_is_constant(value);
+  size_t count = 0;
+  const int64_t *passed = byoc_attributes_ints(&value->function->attributes, BYOC_ATTRIBUTE_PASSED, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (passed[i] == (int64_t)value->index) return true;
   }
   return false;
 }
@@ -248,7 +260,7 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
     for (size_t i = 0; i < path->child_count && fits; ++i) {
       const byoc_value_t *value = node->operands[order == 1 ? 1 - i : i];
       fits = value != NULL && type_fits(path->children[i], value->type) &&
-             (path->children[i]->kind == PATTERN_ANY || byoc_value_is_constant(value));
+             (path->children[i]->kind == PATTERN_ANY || is_constant(value));
     }
     if (fits) return true;
   }
@@ -352,7 +364,7 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   case PATTERN_DOMINATOR:
     return goal->node != NULL ? take_paths(m, goal) : solve_dominator(m, goal);
   case PATTERN_CONSTANT:
-    if (!byoc_value_is_constant(value)) return false;
+    if (!is_constant(value)) return false;
     if (!byoc_vector_push(&m->match->constants, m->match->allocator, value)) return !(m->failed = true);
     __attribute__((fallthrough));
   case PATTERN_ANY:
