@@ -54,6 +54,7 @@ typedef struct closer_t {
 static bool close_node(void *self, byoc_node_t *node) {
   const closer_t *closer = self;
   if (node->callee != NULL || byoc_node_is_fused(node)) return true;
+  if (byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 0) != 0) return true;
   return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, closer->indices, closer->count);
 }
 

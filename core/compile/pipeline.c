@@ -364,6 +364,7 @@ static byoc_status_t write_out_left(pipeline_t *p, size_t *out_written) {
   byoc_log(BYOC_LOG_INFO, "wrote out %zu operator%s that rules name and no target took", *out_written,
            byoc_plural(*out_written));
   p->placed.operator_count += byoc_placed_count_open(p->module) - before;
+  p->result->plan.was_written_out = true;
   return BYOC_OK;
 }
 
