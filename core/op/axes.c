@@ -33,6 +33,13 @@ static bool elementwise(const byoc_node_t *node, byoc_axis_t *axis) {
   return true;
 }
 
+bool byoc_axes_broadcast(const byoc_node_t *node, byoc_axis_t *axis) {
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (!cut_broadcast(node, i, axis)) return false;
+  }
+  return true;
+}
+
 bool byoc_axes_channelwise(const byoc_node_t *node, byoc_axis_t *axis) {
   axis->operands[0] = axis->dim;
   return axis->dim < 2 && node->result_count == 1; // a second result counts across channels

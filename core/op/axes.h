@@ -26,6 +26,7 @@ typedef struct byoc_axis_t {
 bool byoc_node_cut(const byoc_node_t *node, int32_t dim, byoc_axis_t *axis);
 
 // For rows. They are called with `dim` set, -1 for each operand and `dim` for each result. They need not check `parts`.
+bool byoc_axes_broadcast(const byoc_node_t *node, byoc_axis_t *axis);   // all operands broadcast to the result
 bool byoc_axes_channelwise(const byoc_node_t *node, byoc_axis_t *axis); // dimensions 0 and 1 of operand 0
 bool byoc_axes_batch(const byoc_node_t *node, byoc_axis_t *axis);       // dimension 0 of operand 0
 bool byoc_axes_beside(const byoc_node_t *node, byoc_axis_t *axis);      // operand 0's, but not attribute `axis`

@@ -30,13 +30,29 @@ enum { SIMPLIFY_ROUNDS = 8 };
 
 byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
                             size_t *changes) {
-  static const char *const names[] = {"inline-functions",      "differentiate",        "write-out",
-                                      "canonicalise",          "remove-identities",    "fold-structure",
-                                      "split-recurrent",       "split-transposed",     "fold-quantised",
-                                      "keep-packed-weights",   "fold-constants",       "fold-pad",
-                                      "cut-kernels",           "fold-batch-norm",      "flush-subnormals",
-                                      "recognise-activations", "recognise-layer-norm", "recognise-attention",
-                                      "move-transposes",       "merge-equal-nodes",    "remove-dead-code"};
+  static const char *const names[] = {"inline-functions",
+                                      "differentiate",
+                                      "write-out",
+                                      "canonicalise",
+                                      "remove-identities",
+                                      "fold-structure",
+                                      "move-quantised",
+                                      "fold-quantised",
+                                      "raise-units",
+                                      "split-recurrent",
+                                      "split-transposed",
+                                      "keep-packed-weights",
+                                      "fold-constants",
+                                      "fold-pad",
+                                      "cut-kernels",
+                                      "fold-batch-norm",
+                                      "flush-subnormals",
+                                      "recognise-activations",
+                                      "recognise-layer-norm",
+                                      "recognise-attention",
+                                      "move-transposes",
+                                      "merge-equal-nodes",
+                                      "remove-dead-code"};
   BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
   for (int round = 0; round < SIMPLIFY_ROUNDS; ++round) {
     size_t before = *changes;
@@ -49,6 +65,10 @@ byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options
     }
     if (*changes == before) break;
   }
+  // Only now: formulas are recognised by values that they read more than once.
+  size_t count = 0;
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("split-dequantised"), module, options, diag, &count));
+  *changes += count;
   return BYOC_OK;
 }
 

@@ -37,8 +37,8 @@
   X(remove_dead_code, "remove-dead-code", PLAIN, FUNCTIONS, "remove nodes, functions and constants that nothing uses") \
   X(merge_equal_nodes, "merge-equal-nodes", PLAIN, FUNCTIONS, "compute equal expressions once")                        \
   X(simplify, "simplify", LIST, FUNCTIONS,                                                                             \
-    "all of the above, fold-quantised, split-recurrent, split-transposed and, for targets, recognise-attention, "      \
-    "until nothing changes (8 rounds at most)")                                                                        \
+    "all of the above, move-quantised, fold-quantised, raise-units, split-recurrent, split-transposed and, for "       \
+    "targets, recognise-attention, until nothing changes (8 rounds at most); then split-dequantised")                  \
   X(choose_lengths, "choose-lengths", PLAIN, FUNCTIONS,                                                                \
     "branch by the lengths of lists that decide shapes and are known at run time only")                                \
   X(choose_ranks, "choose-ranks", PLAIN, FUNCTIONS, "branch by the ranks of tensors that are known at run time only")  \
@@ -68,8 +68,14 @@
     "turn functions marked Compiler into stubs")                                                                       \
   X(inline_compiler_functions, "inline-compiler-functions", COMPILER, MODULE,                                          \
     "inline functions marked Compiler at their calls")                                                                 \
-  X(fold_quantised, "fold-quantised", TARGETS, FUNCTIONS,                                                              \
+  X(fold_quantised, "fold-quantised", PLAIN, FUNCTIONS,                                                                \
     "compute nodes between dequantising and quantising on integers")                                                   \
+  X(move_quantised, "move-quantised", PLAIN, FUNCTIONS,                                                                \
+    "move, pool and cut elements as quantised integers, before they become floats")                                    \
+  X(raise_units, "raise-units", PLAIN, FUNCTIONS,                                                                      \
+    "replace operators between dequantising and quantising by quantised operators")                                    \
+  X(split_dequantised, "split-dequantised", PLAIN, FUNCTIONS,                                                          \
+    "give each reader of dequantised data a DequantizeLinear of its own")                                              \
   X(recognise_attention, "recognise-attention", TARGETS, FUNCTIONS,                                                    \
     "replace the products around a softmax by Attention, if a target claims it")                                       \
   X(split_recurrent, "split-recurrent", TARGETS, FUNCTIONS,                                                            \

@@ -5,35 +5,62 @@
 #include "core/ir/virtual_device.h"
 #include "core/op/util.h"
 
+// Everything but the element types.
 static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t *real, byoc_quantised_t *out) {
   *out = (byoc_quantised_t){.bytes = bytes,
                             .scale = node->operands[1],
                             .zero = byoc_has_operand(node, 2) ? node->operands[2] : NULL,
                             .axis = -1};
   const byoc_type_t *scale = out->scale->type;
-  if (!byoc_is_ranked(bytes->type) || !byoc_dtype_is_byte(bytes->type->dtype)) return false;
-  if (!byoc_is_ranked(scale) || scale->dtype != BYOC_DTYPE_F32) return false;
-  if (!byoc_is_ranked(real) || real->dtype != BYOC_DTYPE_F32 || !byoc_type_is_static(scale)) return false;
-  if (out->zero && !byoc_is_ranked(out->zero->type)) return false;
+  if (!byoc_is_ranked(bytes->type) || !byoc_is_ranked(scale) || !byoc_is_ranked(real)) return false;
+  if (!byoc_type_is_static(scale) || (out->zero && !byoc_is_ranked(out->zero->type))) return false;
   if (byoc_node_flag(node, "block_size")) return false;
   if (byoc_type_element_count(scale) == 1) return true;
   return scale->rank == 1 && byoc_normalize_axis(byoc_node_int(node, "axis"), bytes->type->rank, &out->axis);
 }
 
-bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
+static bool is_plain(const byoc_quantised_t *read, const byoc_type_t *real) {
+  return byoc_dtype_is_byte(read->bytes->type->dtype) && read->scale->type->dtype == BYOC_DTYPE_F32 &&
+         real->dtype == BYOC_DTYPE_F32;
+}
+
+static bool is_any(const byoc_quantised_t *read, const byoc_type_t *real) {
+  const byoc_dtype_t dtype = read->bytes->type->dtype, scale = read->scale->type->dtype;
+  return (byoc_dtype_is_byte(dtype) || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_U16) &&
+         byoc_dtype_is_float(scale) && scale != BYOC_DTYPE_F64 && byoc_dtype_is_float(real->dtype) &&
+         real->dtype != BYOC_DTYPE_F64;
+}
+
+static bool read_producer(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
   const byoc_node_t *node = byoc_value_open_producer(value);
   if (!node || node->block != block || !byoc_node_is_onnx(node, "DequantizeLinear")) return false;
   return read(node, node->operands[0], value->type, out);
 }
 
-bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out) {
+bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
+  return read_producer(value, block, out) && is_plain(out, value->type);
+}
+
+bool byoc_quantised_read_any(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
+  return read_producer(value, block, out) && is_any(out, value->type);
+}
+
+static bool read_quantise(const byoc_node_t *quantise, byoc_quantised_t *out) {
   return byoc_node_is_onnx(quantise, "QuantizeLinear") &&
          read(quantise, quantise->results[0], quantise->operands[0]->type, out);
 }
 
+bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out) {
+  return read_quantise(quantise, out) && is_plain(out, quantise->operands[0]->type);
+}
+
+bool byoc_quantised_of_any(const byoc_node_t *quantise, byoc_quantised_t *out) {
+  return read_quantise(quantise, out) && is_any(out, quantise->operands[0]->type);
+}
+
 static bool same_value(const byoc_value_t *a, const byoc_value_t *b) {
   if (!a || !b || a == b) return a == b;
-  if (!byoc_value_is_constant(a) || !byoc_value_is_constant(b) || a->type->dtype != b->type->dtype) return false;
+  if (!byoc_value_is_constant(a) || !byoc_value_is_constant(b)) return false;
   int64_t count = byoc_type_element_count(a->type);
   if (count != byoc_type_element_count(b->type)) return false;
   for (int64_t i = 0; i < count; ++i) {

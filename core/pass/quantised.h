@@ -17,6 +17,9 @@ typedef struct byoc_quantised_t {
 bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out);
 // The same for a QuantizeLinear.
 bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out);
+// The same for integers of 8 or 16 bits, for scales of any float type, and for floats of any type but f64.
+bool byoc_quantised_read_any(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out);
+bool byoc_quantised_of_any(const byoc_node_t *quantise, byoc_quantised_t *out);
 bool byoc_quantised_same(const byoc_quantised_t *a, const byoc_quantised_t *b);
 // True if there is one scale for all, a constant above zero: then larger bytes mean larger numbers.
 bool byoc_quantised_rises(const byoc_quantised_t *quantised);

@@ -53,16 +53,19 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // Products of bytes, and the operators that make floats of their sums.
 #define BYTES_LINEAR                                                                                                   \
-  "(QLinearConv(_, @, @, @, @, @, @, @) | QLinearConv(_, @, @, @, @, @, @, @, @) | QLinearMatMul(_, @, @, @, @, @, "   \
-  "@, @))"
+  "({QLinearConv|QLinearMatMul}(_, @, @, @, @, @, @, @, ...) | com.microsoft::QGemm(_, @, @, @, @, @, ...))"
 #define BYTES_PRODUCT                                                                                                  \
   "({ConvInteger|MatMulInteger}(_, @) | {ConvInteger|MatMulInteger}(_, @, _) | "                                       \
   "{ConvInteger|MatMulInteger}(_, @, _, @))"
 #define BYTES_FLOAT                                                                                                    \
   "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
   "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
-// Bytes added to bytes: the end of a residual block.
-#define BYTES_MAX    "(Max(" BYTES_LINEAR ", @) | " BYTES_LINEAR ")"
+// Bytes that are cut by Relu or Clip, and bytes that are added to bytes: the end of a residual block.
+#define CUT(p)    "{Relu|Clip|Max}(" p ", ...)"
+#define BYTES_MAX "{Relu|Clip|Max}?(" BYTES_LINEAR ", ...)"
+#define BYTES_JOIN                                                                                                     \
+  "(com.microsoft::QLinearAdd(" BYTES_MAX ", @, @, _, @, @, @, @) | "                                                  \
+  "com.microsoft::QLinearAdd(_, @, @, " BYTES_MAX ", @, @, @, @))"
 #define AS_FLOATS(p) "(DequantizeLinear(" p ", @) | DequantizeLinear(" p ", @, @))"
 #define BYTES_SUM    "Relu?(Add(" AS_FLOATS(BYTES_MAX) ", " AS_FLOATS("_") "))"
 #define BYTES_BIAS   "{Add|Mul}?({Add|Mul}?(" BYTES_FLOAT ", @), @)"
@@ -91,13 +94,15 @@ static const byoc_rule_t rules[] = {
     RULE("gemm_add", "Add(" GEMM_BIAS ", _)"),
     RULE("gemm_bias", "{Add|Mul|Div}(" CONST_GEMM ", @)"),
     RULE("gemm", CONST_GEMM),
+    RULE("bytes_join_cut", CUT(BYTES_JOIN)),
+    RULE("bytes_join", BYTES_JOIN),
     RULE("bytes_sum", "(QuantizeLinear(" BYTES_SUM ", @) | QuantizeLinear(" BYTES_SUM ", @, @))"),
     RULE("bytes_add_act", ACTIVATED("Add(" BYTES_BIAS ", _)")),
     RULE("bytes_act", ACTIVATED(BYTES_BIAS)),
     RULE("bytes_add", "Add(" BYTES_BIAS ", _)"),
     RULE("bytes_bias", "{Add|Mul}({Add|Mul}?(" BYTES_FLOAT ", @), @)"),
     RULE("bytes_float", BYTES_FLOAT),
-    RULE("bytes_linear_max", "Max(" BYTES_LINEAR ", @)"),
+    RULE("bytes_linear_max", CUT(BYTES_LINEAR)),
     RULE("bytes_linear", BYTES_LINEAR),
     RULE("bytes", BYTES_PRODUCT),
     RULE("matmul_act", ACTIVATED(SCALED_GEMM)),

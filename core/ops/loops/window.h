@@ -59,6 +59,10 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer);
 // Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/onnx/nn/conv.c).
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
+// Inference of byoc::QLinearConvTranspose, whose attributes are those of ConvTranspose
+// (core/ops/onnx/nn/conv_transpose.c).
+byoc_status_t byoc_infer_quantised_transposed(byoc_infer_t *infer);
+extern const byoc_op_attribute_t byoc_conv_transpose_attributes[];
 // Inference of pools, and of operators with their operand and attributes (core/ops/onnx/nn/pool.c).
 byoc_status_t byoc_infer_pool(byoc_infer_t *infer);
 // Are convolutions with these weights computed as matrix products over packed pixels?

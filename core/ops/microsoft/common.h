@@ -18,11 +18,17 @@
   BYOC_EXPANDED_ROW(in_domain, Name, BYOC_OP_FUSED, least, most, results, schema, function)
 #define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \
   BYOC_FUSED_ROW("com.microsoft", Name, least, most, results, schema, function)
-// A quantised operator that stays one node, and another spelling of an operator of ai.onnx (core/op/traits.def).
-#define BYOC_UNIT_ROW(Name, least, most, results, schema, function)                                                    \
-  BYOC_EXPANDED_ROW("com.microsoft", Name, BYOC_OP_UNIT, least, most, results, schema, function)
+// Another spelling of an operator of ai.onnx.
 #define BYOC_SPELLING_ROW(Name, least, most, results, schema, function)                                                \
   BYOC_EXPANDED_ROW("com.microsoft", Name, BYOC_OP_SPELLING, least, most, results, schema, function)
+
+// A row of a quantised operator of one result, which is only expanded if no backend took it.
+#define BYOC_UNIT_ROW(Name, least, most, more_traits, schema, function, axes_function)                                 \
+  {                                                                                                                    \
+    .domain = "com.microsoft", .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most,              \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits), .attributes = schema, \
+    .infer = infer_##function, .expand = expand_##function, .axes = axes_function                                      \
+  }
 
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;

@@ -3,6 +3,7 @@
 // They are those of ai.onnx between two Transposes.
 #include <string.h>
 
+#include "core/op/axes.h"
 #include "core/ops/loops/window.h"
 #include "core/ops/microsoft/quantize.h"
 
@@ -151,6 +152,10 @@ static byoc_status_t infer_average(byoc_infer_t *infer) {
   return infer_turned(infer, infer_as_floats, byoc_operand_type(infer->node, X)->dtype);
 }
 
+static bool axes_average(const byoc_node_t *node, byoc_axis_t *axis) {
+  return !byoc_node_flag(node, "channels_last") && byoc_axes_channelwise(node, axis);
+}
+
 // The mean of floats, which are rounded as ONNX Runtime does it.
 static byoc_status_t expand_average(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const char *const names[] = {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"};
@@ -204,6 +209,6 @@ const byoc_op_t byoc_ops_microsoft_layout[] = {
     BYOC_MICROSOFT_ROW("NhwcFusedConv", 2, 4, 1, fused_conv_attributes, fused_conv),
     BYOC_MICROSOFT_ROW("NhwcMaxPool", 1, 1, 1, max_pool_attributes, max_pool),
     BYOC_SPELLING_ROW("QLinearConv", 8, 9, 1, bytes_conv_attributes, bytes_conv),
-    BYOC_UNIT_ROW("QLinearAveragePool", 4, 5, 1, average_attributes, average),
+    BYOC_UNIT_ROW("QLinearAveragePool", 4, 5, 0, average_attributes, average, axes_average),
 };
 const size_t byoc_ops_microsoft_layout_count = sizeof byoc_ops_microsoft_layout / sizeof *byoc_ops_microsoft_layout;

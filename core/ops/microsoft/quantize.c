@@ -3,6 +3,7 @@
 // floats between DequantizeLinear and QuantizeLinear.
 #include <string.h>
 
+#include "core/op/axes.h"
 #include "core/ops/microsoft/quantize.h"
 #include "core/ops/onnx/quantization/quantize.h"
 
@@ -123,6 +124,10 @@ static byoc_status_t infer_global_average(byoc_infer_t *infer) {
     if (is_spatial) BYOC_RETURN_IF_ERROR(byoc_infer_need_some(infer, X, d, byoc_dim_constant(1)));
   }
   return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+}
+
+static bool axes_global_average(const byoc_node_t *node, byoc_axis_t *axis) {
+  return !byoc_node_flag(node, "channels_last") && byoc_axes_channelwise(node, axis);
 }
 
 // sum * (scale of x / (scale of y * count)), as ONNX Runtime rounds it
@@ -290,6 +295,11 @@ static byoc_status_t infer_concat(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, byoc_operand_type(node, 1)->dtype, rank, dims);
 }
 
+static bool axes_concat(const byoc_node_t *node, byoc_axis_t *axis) {
+  for (uint32_t i = 2; i < node->operand_count; i += 3) axis->operands[i] = axis->dim;
+  return axis->dim != byoc_node_axis(node, "axis", node->results[0]->type->rank);
+}
+
 static byoc_status_t expand_concat(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t **parts = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_value_t *, node->operand_count);
@@ -340,15 +350,15 @@ static const byoc_op_attribute_t mean_attributes[] = {
 static const byoc_op_attribute_t concat_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "axis")}, BYOC_ATTR_END};
 
 const byoc_op_t byoc_ops_microsoft_quantize[] = {
-    BYOC_UNIT_ROW("QLinearSigmoid", 2, 5, 1, NULL, elementwise),
-    BYOC_UNIT_ROW("QLinearLeakyRelu", 2, 5, 1, leaky_attributes, elementwise),
-    BYOC_UNIT_ROW("QLinearSoftmax", 2, 5, 1, softmax_attributes, softmax),
-    BYOC_UNIT_ROW("QLinearGlobalAveragePool", 2, 5, 1, global_attributes, global_average),
-    BYOC_UNIT_ROW("QLinearAdd", 2, 8, 1, NULL, pair),
-    BYOC_UNIT_ROW("QLinearMul", 2, 8, 1, NULL, pair),
-    BYOC_UNIT_ROW("QLinearWhere", 9, 9, 1, NULL, where),
-    BYOC_UNIT_ROW("QLinearReduceMean", 2, 5, 1, mean_attributes, mean),
-    BYOC_UNIT_ROW("QLinearConcat", 5, -1, 1, concat_attributes, concat),
+    BYOC_UNIT_ROW("QLinearSigmoid", 2, 5, BYOC_OP_ELEMENTWISE, NULL, elementwise, byoc_axes_broadcast),
+    BYOC_UNIT_ROW("QLinearLeakyRelu", 2, 5, BYOC_OP_ELEMENTWISE, leaky_attributes, elementwise, byoc_axes_broadcast),
+    BYOC_UNIT_ROW("QLinearSoftmax", 2, 5, 0, softmax_attributes, softmax, byoc_axes_beside),
+    BYOC_UNIT_ROW("QLinearGlobalAveragePool", 2, 5, 0, global_attributes, global_average, axes_global_average),
+    BYOC_UNIT_ROW("QLinearAdd", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
+    BYOC_UNIT_ROW("QLinearMul", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
+    BYOC_UNIT_ROW("QLinearWhere", 9, 9, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, where, byoc_axes_broadcast),
+    BYOC_UNIT_ROW("QLinearReduceMean", 2, 5, 0, mean_attributes, mean, NULL),
+    BYOC_UNIT_ROW("QLinearConcat", 5, -1, 0, concat_attributes, concat, axes_concat),
     BYOC_SPELLING_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
     BYOC_SPELLING_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
 };

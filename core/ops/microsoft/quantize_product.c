@@ -135,10 +135,28 @@ static byoc_status_t infer_gemm(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, byoc_operand_type(node, GEMM_ZERO)->dtype, 2, dims);
 }
 
+// A constant is turned at once: how products are computed depends on what their weights are.
+static byoc_value_t *turned_constant(byoc_writer_t *w, const byoc_value_t *x) {
+  byoc_graph_module_t *module = w->node->function->module;
+  const int64_t rows = x->type->dims[0].constant, columns = x->type->dims[1].constant;
+  const byoc_dim_t dims[] = {x->type->dims[1], x->type->dims[0]};
+  const byoc_type_t *type = byoc_type_tensor(&module->arena, x->type->dtype, 2, dims);
+  void *data = NULL;
+  byoc_constant_t *constant = type ? byoc_constant_allocate(module, x->constant->name, type, &data) : NULL;
+  byoc_value_t *value = constant ? byoc_function_constant(w->node->function, constant) : NULL;
+  if (!value) w->failed = true;
+  const uint8_t *from = x->constant->data;
+  for (int64_t i = 0; value && i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) ((uint8_t *)data)[j * rows + i] = from[i * columns + j];
+  }
+  return value;
+}
+
 static byoc_value_t *write_turned(byoc_writer_t *w, uint32_t index, const char *flag) {
   static const int64_t swap[] = {1, 0};
   byoc_value_t *x = w->node->operands[index];
-  return byoc_node_flag(w->node, flag) ? byoc_write_transpose(w, x, swap, 2) : x;
+  if (!byoc_node_flag(w->node, flag)) return x;
+  return byoc_value_is_constant(x) ? turned_constant(w, x) : byoc_write_transpose(w, x, swap, 2);
 }
 
 // alpha * scales * (sums + the summand), quantised if there is a scale for it
@@ -164,7 +182,7 @@ static const byoc_op_attribute_t gemm_attributes[] = {
 const byoc_op_t byoc_ops_microsoft_quantize_product[] = {
     BYOC_MICROSOFT_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float),
     BYOC_MICROSOFT_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic),
-    BYOC_UNIT_ROW("QGemm", 6, 9, 1, gemm_attributes, gemm),
+    BYOC_UNIT_ROW("QGemm", 6, 9, 0, gemm_attributes, gemm, NULL),
 };
 const size_t byoc_ops_microsoft_quantize_product_count =
     sizeof byoc_ops_microsoft_quantize_product / sizeof *byoc_ops_microsoft_quantize_product;

@@ -299,7 +299,8 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   const byoc_graph_api_t *graph = chain->graph;
   const char *op = graph->node_operator(node);
   if (first && byoc_cutlass_is_bits_product(graph, node)) return byoc_cutlass_match_bits(graph, node, chain->match);
-  if (graph->node_domain(node)[0] != '\0') return refuse(chain, "an operator of another domain");
+  if (graph->node_domain(node)[0] != '\0' && strcmp(op, first ? "QGemm" : "QLinearAdd") != 0)
+    return refuse(chain, "an operator of another domain");
   if (first) {
     if (strcmp(op, "Conv") == 0) return read_conv(chain, node);
     if (strcmp(op, "Gemm") == 0) return read_gemm(chain, node);

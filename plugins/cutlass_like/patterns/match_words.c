@@ -51,8 +51,9 @@ static bool read_zero(const byoc_graph_api_t *graph, byoc_value_t *zero, byoc_cu
   return true;
 }
 
-// The weights minus their zero points, of which there is one for all or one per channel.
-static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, byoc_value_t *zero,
+// The weights minus their zero points, of which there is one for all or one per channel. `turned`: a matrix whose rows
+// are the channels.
+static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, byoc_value_t *zero, bool turned,
                          byoc_cutlass_match_t *match) {
   byoc_tensor_data_t data, zeros = {0};
   if (!read_constant(graph, weights, &data) || !is_byte(data.dtype))
@@ -67,11 +68,11 @@ static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, b
   match->bytes = malloc((size_t)(count > 0 ? count : 1) * sizeof *match->bytes);
   if (!match->bytes) return byoc_cutlass_match_out_of_memory(match);
   // The distance between two channels in elements, and the number of channels after which they repeat.
-  int64_t step = match->problem.kind == BYOC_CUTLASS_CONV ? count / match->channels : 1;
+  int64_t depth = count / match->channels, step = match->problem.kind == BYOC_CUTLASS_CONV || turned ? depth : 1;
   for (int64_t i = 0; i < count; ++i) {
     int64_t channel = i / step % match->channels;
     int32_t value = byte_at(&data, i) - (zero ? byte_at(&zeros, zero_count == 1 ? 0 : channel) : 0);
-    match->bytes[i] = (int16_t)value;
+    match->bytes[turned ? i % depth * match->channels + channel : i] = (int16_t)value;
     match->wide = match->wide || value < -128 || value > 127;
   }
   return true;
@@ -147,12 +148,13 @@ static bool open_rows(byoc_cutlass_match_t *match) {
 
 bool byoc_cutlass_is_words_product(const char *op) {
   return strcmp(op, "QLinearConv") == 0 || strcmp(op, "QLinearMatMul") == 0 || strcmp(op, "ConvInteger") == 0 ||
-         strcmp(op, "MatMulInteger") == 0;
+         strcmp(op, "MatMulInteger") == 0 || strcmp(op, "QGemm") == 0;
 }
 
 bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t *node, byoc_cutlass_match_t *match) {
   const char *op = graph->node_operator(node);
-  bool linear = strncmp(op, "QLinear", 7) == 0, conv = strstr(op, "Conv") != NULL;
+  bool gemm = strcmp(op, "QGemm") == 0, linear = gemm || strncmp(op, "QLinear", 7) == 0;
+  bool conv = strstr(op, "Conv") != NULL;
   byoc_value_t *x = operand(graph, node, 0), *w = operand(graph, node, linear ? 3 : 1);
   byoc_value_t *x_zero = operand(graph, node, 2), *w_zero = operand(graph, node, linear ? 5 : 3);
   byoc_value_t *y = graph->node_result(node, 0);
@@ -172,6 +174,9 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
     if (c->groups > 1 && c->in < 4) return refuse(match, "too few channels per group to fill words");
     if (is_open && !open_batch(graph, x, y, match)) return false;
   } else {
+    if (gemm && (graph->node_int(node, "transA") || graph->node_float(node, "alpha") != 1.0))
+      return refuse(match, "a factor of the product, or a transposed matrix of data");
+    if (gemm && !operand(graph, node, 7)) return refuse(match, "the product has no scale");
     if (!byoc_cutlass_match_matmul_shape(graph, x, w, y, match)) return false;
     if (match->problem.gemm.batch_rank > 0) return refuse(match, "several matrices of weights");
     if (is_open && !open_rows(match)) return false;
@@ -179,12 +184,14 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
   }
   int64_t channels = conv ? match->problem.conv.groups * match->problem.conv.out : match->problem.gemm.n;
   if (!byoc_cutlass_match_start(match, channels)) return false;
-  if (!read_zero(graph, x_zero, match) || !read_weights(graph, w, w_zero, match)) return false;
+  bool turned = gemm && graph->node_int(node, "transB");
+  if (!read_zero(graph, x_zero, match) || !read_weights(graph, w, w_zero, turned, match)) return false;
   if (!linear) return true;
-  byoc_value_t *bias = conv ? operand(graph, node, 8) : NULL;
+  uint64_t result = gemm ? 7 : 6;
+  byoc_value_t *bias = conv ? operand(graph, node, 8) : gemm ? operand(graph, node, 6) : NULL;
   if (bias && !read_summand(graph, bias, match)) return false;
   return read_scales(graph, operand(graph, node, 1), operand(graph, node, 4), match) &&
-         read_result(graph, operand(graph, node, 6), operand(graph, node, 7), match);
+         read_result(graph, operand(graph, node, result), operand(graph, node, result + 1), match);
 }
 
 // ---- behind the product ----
@@ -202,17 +209,78 @@ bool byoc_cutlass_read_words_side(const byoc_graph_api_t *graph, byoc_node_t *no
   return true;
 }
 
-// A scale and a zero point of one value each; no zero point is 0.
-static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, float *out_scale, float *out_zero) {
+// A scale, which is the operand at `index`, and the zero point after it, of one value each; no zero point is 0.
+static bool read_affine(const byoc_graph_api_t *graph, const byoc_node_t *node, uint64_t index, float *out_scale,
+                        float *out_zero) {
   byoc_tensor_data_t data;
-  byoc_value_t *zero = operand(graph, node, 2);
+  byoc_value_t *zero = operand(graph, node, index + 1);
   *out_zero = 0.0f;
-  if (!read_scalar(graph, graph->operand(node, 1), out_scale) || !(*out_scale > 1e-30f)) return false;
+  if (!read_scalar(graph, graph->operand(node, index), out_scale) || !(*out_scale > 1e-30f)) return false;
   if (!zero) return true;
   if (!read_constant(graph, zero, &data) || !is_byte(data.dtype) || byoc_cutlass_match_elements(&data) != 1)
     return false;
   *out_zero = (float)byte_at(&data, 0);
   return true;
+}
+
+// Bytes of the shape of `value` that are added to it. Their scale is the operand of the node at `index`.
+static bool read_residual(const byoc_graph_api_t *graph, const byoc_node_t *node, uint64_t index, byoc_value_t *bytes,
+                          const byoc_value_t *value, byoc_cutlass_match_t *match) {
+  byoc_cutlass_words_t *words = &match->problem.words;
+  if (!is_byte(graph->value_dtype(bytes))) return refuse(match, "a summand that is not made of bytes");
+  if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is broadcast");
+  for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
+    if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is broadcast");
+  if (!read_affine(graph, node, index, &words->other_scale, &words->other_zero))
+    return refuse(match, "a scale that is not one constant");
+  match->residual = bytes;
+  match->problem.epilogue.has_residual = true;
+  words->residual = graph->value_dtype(bytes);
+  return true;
+}
+
+// QLinearAdd(bytes, other bytes), in either order
+static bool read_sum(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
+                     byoc_cutlass_match_t *match) {
+  byoc_cutlass_words_t *words = &match->problem.words;
+  uint64_t own = graph->operand(node, 0) == value ? 0 : 3, other = 3 - own;
+  uint32_t made = graph->value_dtype(graph->node_result(node, 0));
+  if (match->residual) return refuse(match, "two summands behind a product");
+  if (graph->operand(node, own) != value || graph->operand(node, other) == value)
+    return refuse(match, "the operators are not a chain");
+  words->joins = true;
+  words->joined_low = made == BYOC_DTYPE_I8 ? -128.0f : 0.0f;
+  words->joined_high = words->joined_low + 255.0f;
+  if (!read_affine(graph, node, own + 1, &words->own_scale, &words->own_zero) ||
+      !read_affine(graph, node, 6, &words->joined_scale, &words->joined_zero))
+    return refuse(match, "a scale that is not one constant");
+  return read_residual(graph, node, other + 1, graph->operand(node, other), value, match);
+}
+
+// Relu, Clip and Max of bytes: the ends of the range of a result or a sum.
+static bool read_cut(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value, float *low,
+                     float *high, byoc_cutlass_match_t *match) {
+  const char *op = graph->node_operator(node);
+  byoc_tensor_data_t data;
+  float ends[2] = {0.0f, *high};
+  bool is_max = strcmp(op, "Max") == 0;
+  for (uint64_t i = 0; i < 2 && strcmp(op, "Relu") != 0 && !(is_max && i == 1); ++i) {
+    byoc_value_t *end = is_max ? other_operand(graph, node, value) : operand(graph, node, 1 + i);
+    if (!end) return refuse(match, "a Clip of bytes without one of its ends");
+    if (!read_constant(graph, end, &data) || data.dtype != graph->value_dtype(value) ||
+        byoc_cutlass_match_elements(&data) != 1)
+      return refuse(match, "an end of a range that is not constant");
+    ends[i] = (float)byte_at(&data, 0);
+  }
+  // As Clip defines it, the upper end wins.
+  if (*low < ends[0]) *low = ends[0];
+  if (*high > ends[1]) *high = ends[1];
+  if (*low > *high) *low = *high;
+  return true;
+}
+
+static bool is_cut(const char *op) {
+  return strcmp(op, "Relu") == 0 || strcmp(op, "Clip") == 0 || strcmp(op, "Max") == 0;
 }
 
 // The steps of QuantizeLinear(Relu?(Add(DequantizeLinear(bytes), DequantizeLinear(other bytes)))).
@@ -222,7 +290,7 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
   byoc_cutlass_words_t *words = &match->problem.words;
   if (strcmp(op, "DequantizeLinear") == 0 && !words->joins) {
     words->joins = true;
-    return read_affine(graph, node, &words->own_scale, &words->own_zero) ||
+    return read_affine(graph, node, 1, &words->own_scale, &words->own_zero) ||
            refuse(match, "a scale that is not one constant");
   }
   if (!words->joins) return refuse(match, "an operator on bytes that is not supported behind a product");
@@ -230,15 +298,7 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
     byoc_value_t *bytes = graph->operand(match->side, 0);
     if (other_operand(graph, node, value) != graph->node_result(match->side, 0))
       return refuse(match, "a summand that is not made of bytes");
-    if (graph->value_rank(bytes) != graph->value_rank(value)) return refuse(match, "a summand that is broadcast");
-    for (int32_t i = 0; i < graph->value_rank(bytes); ++i)
-      if (!graph->value_dims_equal(bytes, i, value, i)) return refuse(match, "a summand that is broadcast");
-    if (!read_affine(graph, match->side, &words->other_scale, &words->other_zero))
-      return refuse(match, "a scale that is not one constant");
-    match->residual = bytes;
-    match->problem.epilogue.has_residual = true;
-    words->residual = graph->value_dtype(bytes);
-    return true;
+    return read_residual(graph, match->side, 1, bytes, value, match);
   }
   if (strcmp(op, "Relu") == 0 && match->residual) {
     words->joins_relu = true;
@@ -248,7 +308,7 @@ static bool read_join(const byoc_graph_api_t *graph, byoc_node_t *node, const by
   if (strcmp(op, "QuantizeLinear") == 0 && match->residual && is_byte(made)) {
     words->joined_low = made == BYOC_DTYPE_I8 ? -128.0f : 0.0f;
     words->joined_high = words->joined_low + 255.0f;
-    return read_affine(graph, node, &words->joined_scale, &words->joined_zero) ||
+    return read_affine(graph, node, 1, &words->joined_scale, &words->joined_zero) ||
            refuse(match, "a scale that is not one constant");
   }
   return refuse(match, "an operator on bytes that is not supported behind a product");
@@ -296,6 +356,12 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   uint32_t dtype = graph->value_dtype(value), made = graph->value_dtype(graph->node_result(node, 0));
   byoc_cutlass_words_t *words = &match->problem.words;
   byoc_tensor_data_t data;
+  if (is_byte(dtype) && is_cut(op)) {
+    const bool joined = words->joins;
+    return read_cut(graph, node, value, joined ? &words->joined_low : &words->low,
+                    joined ? &words->joined_high : &words->high, match);
+  }
+  if (is_byte(dtype) && !words->joins && strcmp(op, "QLinearAdd") == 0) return read_sum(graph, node, value, match);
   if (words->joins || (is_byte(dtype) && strcmp(op, "DequantizeLinear") == 0))
     return read_join(graph, node, value, match);
   if (dtype == BYOC_DTYPE_F32) {
@@ -314,14 +380,6 @@ bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *no
   if (dtype == BYOC_DTYPE_I32 && made == BYOC_DTYPE_F32) {
     if (strcmp(op, "Cast") == 0) return true;
     if (strcmp(op, "DequantizeLinear") == 0) return read_dequantise(graph, node, value, match);
-  }
-  if (is_byte(dtype) && strcmp(op, "Max") == 0 && graph->operand_count(node) == 2) {
-    byoc_value_t *other = other_operand(graph, node, value);
-    if (!read_constant(graph, other, &data) || data.dtype != dtype || byoc_cutlass_match_elements(&data) != 1)
-      return refuse(match, "a maximum that is not constant");
-    float low = (float)byte_at(&data, 0);
-    if (low > words->low) words->low = low;
-    return true;
   }
   return refuse(match, "an operator on integers that is not supported behind a product");
 }

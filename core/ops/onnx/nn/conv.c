@@ -59,10 +59,23 @@ static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, ui
   return byoc_infer_set(infer, 0, dtype, x->rank, dims);
 }
 
+static bool is_weight(byoc_dtype_t dtype) {
+  return byoc_dtype_is_byte(dtype) || dtype == BYOC_DTYPE_I32 || dtype == BYOC_DTYPE_F32;
+}
+
+// x of bytes, whose fourth operand is the number that stands for 0. Weights of bytes: the other sign, sums of i32;
+// others: the sums have their type.
 static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_byte, "a tensor of bytes"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, is_weight, "a tensor of bytes, of i32 or of f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 3));
+  const byoc_dtype_t weights = byoc_operand_type(infer->node, 1)->dtype;
+  if (!byoc_dtype_is_byte(weights)) {
+    if (byoc_has_operand(infer->node, 2) && byoc_operand_type(infer->node, 2)->dtype != weights) {
+      return byoc_infer_error(infer, "operand 2: expected the type of operand 1");
+    }
+    return infer_shape(infer, 1, 2, weights);
+  }
   if (byoc_operand_type(infer->node, 0)->dtype == byoc_operand_type(infer->node, 1)->dtype) {
     return byoc_infer_error(infer, "expected signed bytes on one side and unsigned ones on the other");
   }
@@ -70,8 +83,8 @@ static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
 }
 
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer) {
-  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand (the padding value
-  // of x), they are products of signed and unsigned bytes.
+  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand (the value of x that
+  // stands for 0), x holds bytes. If the weights are bytes, too, it only pads x; otherwise it is subtracted from x.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
   if (quantised && byoc_has_operand(infer->node, 3)) return infer_conv_bytes(infer);
   for (uint32_t i = 0; i < 2; ++i) {
@@ -112,6 +125,11 @@ void byoc_conv_line_at(const byoc_conv_t *conv, const byoc_loop_expr_t *line, co
   const byoc_loop_expr_t *at[BYOC_MAX_RANK];
   byoc_emit_unravel(conv->b, conv->y_type, 2, 2 + conv->last, line, at);
   for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
+}
+
+const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
+  const byoc_loop_expr_t *x = byoc_emit_as(conv->b, conv->dtype, byoc_loop_load(conv->b, conv->x, index));
+  return conv->centre ? BYOC_LSUB(conv->b, x, conv->centre) : x;
 }
 
 const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
@@ -219,7 +237,7 @@ static void conv_in_place(byoc_conv_t *conv) {
         byoc_loop_let(b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, BYOC_LADD(b, weights, tap))));
     i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
     const byoc_loop_expr_t *index = BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, tap));
-    const byoc_loop_expr_t *x = byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->x, index));
+    const byoc_loop_expr_t *x = byoc_conv_load(conv, index);
     const byoc_loop_expr_t *slot = BYOC_LSUB(b, i, low);
     byoc_loop_store(b, sums, slot, BYOC_LADD(b, byoc_loop_load(b, sums, slot), BYOC_LMUL(b, weight, x)));
     byoc_loop_end(b);
@@ -262,7 +280,10 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   BYOC_RETURN_IF_ERROR(byoc_window_of(node, conv.x_type, conv.w_type->dims + 2, &conv.window));
   conv.last = conv.window.spatial - 1;
   conv.dtype = byoc_compute_dtype(conv.y_type->dtype);
-  conv.is_bytes = byoc_has_operand(node, 3);
+  conv.is_bytes = byoc_has_operand(node, 3) && byoc_dtype_is_byte(conv.w_type->dtype);
+  if (byoc_has_operand(node, 3) && !conv.is_bytes) {
+    conv.centre = byoc_loop_let(b, "centre", byoc_emit_as(b, conv.dtype, byoc_emit_scalar(lower, node, 3)));
+  }
   int64_t groups = byoc_node_int(node, "group");
   conv.zero = byoc_loop_int(b, 0);
   conv.group_channels = byoc_emit_dim(b, conv.w_type, 1);

@@ -20,11 +20,14 @@ typedef struct byoc_conv_t {
   const byoc_loop_expr_t *zero;
   const byoc_loop_expr_t *pad; // x is padded with it
   bool is_bytes;               // x and w hold bytes, one of them signed ones
+  const byoc_loop_expr_t *centre; // x holds bytes, from which it is subtracted; NULL: nothing is
   // Of the current parallel iteration.
   const byoc_loop_buffer_t *bytes; // pixels of the panel, one byte each
   const byoc_loop_expr_t *n, *group, *channel0, *row0;
 } byoc_conv_t;
 
+// The element of x at the index, in the type that sums have.
+const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index);
 // Linear index in x of (n, channel, coordinates of the outer spatial dimensions, 0).
 const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
                                              const byoc_loop_expr_t *const *coordinates);

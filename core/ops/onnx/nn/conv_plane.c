@@ -15,7 +15,10 @@ typedef struct {
   int64_t top, left;           // padding
   const byoc_loop_expr_t *weight[MOST_TAPS];
   const byoc_loop_buffer_t *padded;
-  const byoc_loop_expr_t *line0; // of the band
+  const byoc_loop_buffer_t *plain; // the lines of x as numbers, without padding; NULL: they are those of x
+  const byoc_loop_expr_t *first;   // line of `plain`
+  const byoc_loop_buffer_t *band; // sums of the band, line after line; NULL: they are stored at once
+  const byoc_loop_expr_t *line0;  // of the band
 } plane_t;
 
 static bool plan(byoc_conv_t *conv, plane_t *plane) {
@@ -59,7 +62,10 @@ static void copy_line(const plane_t *plane, const byoc_loop_expr_t *line, const 
   const byoc_conv_t *conv = plane->conv;
   byoc_loop_builder_t *b = conv->b;
   int64_t columns = conv->x_type->dims[3].constant;
-  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, conv->channel0, &line));
+  const byoc_loop_expr_t *from =
+      plane->plain ? BYOC_LMUL(b, BYOC_LSUB(b, line, plane->first), byoc_loop_int(b, columns))
+                   : byoc_conv_input_line(conv, conv->channel0, &line);
+  from = byoc_loop_let(b, "from", from);
   for (int64_t phase = 0; phase < plane->phases; ++phase) {
     int64_t first = ((phase - plane->left) % plane->phases + plane->phases) % plane->phases;
     int64_t place = (plane->left + first) / plane->phases, end = plane->phase_width;
@@ -70,12 +76,30 @@ static void copy_line(const plane_t *plane, const byoc_loop_expr_t *line, const 
     const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_int(b, count));
     const byoc_loop_expr_t *at =
         BYOC_LADD(b, BYOC_LMUL(b, i, byoc_loop_int(b, plane->phases)), byoc_loop_int(b, first));
-    const byoc_loop_expr_t *x = byoc_loop_load(b, conv->x, BYOC_LADD(b, from, at));
+    const byoc_loop_expr_t *index = BYOC_LADD(b, from, at);
     byoc_loop_store(b, plane->padded, BYOC_LADD(b, BYOC_LADD(b, base, byoc_loop_int(b, place)), i),
-                    byoc_emit_as(b, conv->dtype, x));
+                    plane->plain ? byoc_loop_load(b, plane->plain, index) : byoc_conv_load(conv, index));
     byoc_loop_end(b);
     clear(plane, base, place + count, end);
   }
+}
+
+// Makes numbers of the bytes of all lines at once. They are neighbours, and one line may be too short for vectors.
+static void convert_lines(plane_t *plane) {
+  const byoc_conv_t *conv = plane->conv;
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *columns = byoc_emit_dim(b, conv->x_type, 3), *height = byoc_emit_dim(b, conv->x_type, 2);
+  const byoc_loop_expr_t *begin = BYOC_LMUL(b, plane->line0, byoc_loop_int(b, conv->window.stride[0]));
+  begin = byoc_loop_let(b, "begin", BYOC_LSUB(b, begin, byoc_loop_int(b, plane->top)));
+  plane->first = byoc_loop_let(b, "first", BYOC_LMAX(b, begin, conv->zero));
+  const byoc_loop_expr_t *end = BYOC_LMIN(b, BYOC_LADD(b, begin, byoc_loop_int(b, plane->padded_lines)), height);
+  const byoc_loop_expr_t *count = BYOC_LMUL(b, BYOC_LSUB(b, end, plane->first), columns);
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, conv->channel0, &plane->first));
+  plane->plain =
+      byoc_loop_allocate(b, "plain", conv->dtype, plane->padded_lines * conv->x_type->dims[3].constant);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_let(b, "count", count));
+  byoc_loop_store(b, plane->plain, i, byoc_conv_load(conv, BYOC_LADD(b, from, i)));
+  byoc_loop_end(b);
 }
 
 // Copies the band's lines with their padding. Columns after the last line are read but not stored.
@@ -135,9 +159,16 @@ static void sum_part(const plane_t *plane, const byoc_loop_expr_t *row, const by
   }
   byoc_loop_end(b);
   for (int64_t r = 0; r < rows; ++r) {
-    const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LADD(b, plane->line0, line), byoc_loop_int(b, r));
+    const byoc_loop_expr_t *in_band = BYOC_LADD(b, line, byoc_loop_int(b, r));
+    const byoc_loop_expr_t *at = BYOC_LADD(b, plane->line0, in_band);
     j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, byoc_loop_int(b, count));
-    byoc_conv_store_pixel(conv, row, &at, BYOC_LADD(b, first, j), byoc_loop_load(b, sums[r], j));
+    const byoc_loop_expr_t *i = BYOC_LADD(b, first, j), *sum = byoc_loop_load(b, sums[r], j);
+    if (plane->band) {
+      const byoc_loop_expr_t *start = BYOC_LMUL(b, in_band, byoc_loop_int(b, conv->window.out[1].constant));
+      byoc_loop_store(b, plane->band, BYOC_LADD(b, start, i), sum);
+    } else {
+      byoc_conv_store_pixel(conv, row, &at, i, sum);
+    }
     byoc_loop_end(b);
   }
 }
@@ -154,6 +185,19 @@ static void sum_lines(const plane_t *plane, const byoc_loop_expr_t *row, const b
     byoc_loop_end(b);
   }
   if (rest > 0) sum_part(plane, row, bias, rows, line, byoc_loop_int(b, whole * COLUMNS), rest);
+}
+
+// Stores the sums of the band's lines, which are neighbours in the result: lines are often too short for the vectors of
+// bytes that they become.
+static void store_band(const plane_t *plane, const byoc_loop_expr_t *row, const byoc_loop_expr_t *lines) {
+  const byoc_conv_t *conv = plane->conv;
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *width = byoc_loop_int(b, conv->window.out[1].constant), *pixel[BYOC_MAX_RANK];
+  const byoc_loop_expr_t *start = byoc_loop_let(b, "start", BYOC_LMUL(b, plane->line0, width));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, BYOC_LMUL(b, lines, width));
+  byoc_emit_unravel(b, conv->y_type, 2, 4, BYOC_LADD(b, start, i), pixel);
+  byoc_conv_store_pixel(conv, row, &pixel[2], pixel[3], byoc_loop_load(b, plane->band, i));
+  byoc_loop_end(b);
 }
 
 bool byoc_conv_plane(byoc_conv_t *conv) {
@@ -174,7 +218,9 @@ bool byoc_conv_plane(byoc_conv_t *conv) {
     const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LMUL(b, row, byoc_loop_int(b, w->taps)), byoc_loop_int(b, k));
     plane.weight[k] = byoc_loop_let(b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, at)));
   }
+  if (conv->centre) convert_lines(&plane);
   copy_band(&plane);
+  if (conv->centre) plane.band = byoc_loop_allocate(b, "band", conv->dtype, plane.lines * w->out[1].constant);
   const byoc_loop_expr_t *lines =
       byoc_loop_let(b, "lines", byoc_tile_used(b, byoc_emit_dim(b, conv->y_type, 2), plane.line0, plane.lines));
   const byoc_loop_expr_t *four = byoc_loop_int(b, ROWS),
@@ -190,6 +236,7 @@ bool byoc_conv_plane(byoc_conv_t *conv) {
     sum_lines(&plane, row, bias, 1, line);
     byoc_loop_end(b);
   }
+  if (plane.band) store_band(&plane, row, lines);
   byoc_loop_end(b);
   return true;
 }

@@ -83,6 +83,11 @@ static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const b
   byoc_loop_end(b);
 }
 
+// The element of x at the index, as it is packed.
+static const byoc_loop_expr_t *load_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
+  return conv->is_bytes ? byoc_loop_load(conv->b, conv->x, index) : byoc_conv_load(conv, index);
+}
+
 // Opens a loop over the channels of the block. *out_from is the start of x's line at these outer coordinates; *out_to
 // is the start of the panel's line of the linear tap.
 static void open_channels(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *channels,
@@ -111,7 +116,7 @@ static void pack_pointwise(const byoc_conv_t *conv, const byoc_tile_t *tile, con
     open_channels(conv, tile, channels, zeros, conv->zero, &from, &to);
     const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, end);
     const byoc_loop_expr_t *at = BYOC_LADD(b, BYOC_LADD(b, from, pixels->first), j);
-    pack_value(conv, tile, BYOC_LADD(b, to, j), byoc_loop_load(b, conv->x, at));
+    pack_value(conv, tile, BYOC_LADD(b, to, j), load_pixel(conv, at));
     byoc_loop_end(b);
     byoc_loop_end(b);
   }
@@ -138,7 +143,7 @@ static void pack_line(const byoc_conv_t *conv, const byoc_tile_t *tile, const by
     const byoc_loop_expr_t *j = byoc_loop_for(b, BYOC_LOOP_VECTOR, "j", conv->zero, columns);
     const byoc_loop_expr_t *at =
         BYOC_LADD(b, from, byoc_window_input(b, w, conv->last, BYOC_LADD(b, begin, j), last_tap));
-    pack_value(conv, tile, BYOC_LADD(b, to, j), byoc_loop_load(b, conv->x, at));
+    pack_value(conv, tile, BYOC_LADD(b, to, j), load_pixel(conv, at));
     byoc_loop_end(b);
     byoc_loop_end(b);
     byoc_loop_else(b);
@@ -148,7 +153,7 @@ static void pack_line(const byoc_conv_t *conv, const byoc_tile_t *tile, const by
   if (w->has_pads) pack_pads(conv, tile, to, low, begin);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
   const byoc_loop_expr_t *at = BYOC_LADD(b, from, byoc_window_input(b, w, conv->last, i, last_tap));
-  pack_value(conv, tile, BYOC_LADD(b, to, i), byoc_loop_load(b, conv->x, at));
+  pack_value(conv, tile, BYOC_LADD(b, to, i), load_pixel(conv, at));
   byoc_loop_end(b);
   if (w->has_pads) pack_pads(conv, tile, to, end, high);
   byoc_loop_end(b);

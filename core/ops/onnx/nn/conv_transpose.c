@@ -91,18 +91,15 @@ static byoc_status_t read_transposed(const byoc_infer_t *infer, const byoc_type_
   return byoc_infer_memory(infer, failed);
 }
 
-static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
+// The result of x, operand 0, by the weights and the bias at these operands.
+static byoc_status_t infer_shape(const byoc_infer_t *infer, uint32_t weights, uint32_t bias, byoc_dtype_t dtype) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float tensor"));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
-  const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
-  if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, x->dtype);
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 1, x->rank, x->rank));
+  const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, weights);
+  if (!byoc_is_ranked(x) || !byoc_is_ranked(w)) return byoc_infer_set_unranked(infer, 0, dtype);
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, weights, x->rank, x->rank));
   transposed_t t;
   BYOC_RETURN_IF_ERROR(read_transposed(infer, x, w, &t));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, 1, 0, x->dims[1]));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dim(infer, weights, 0, x->dims[1]));
   int64_t group = byoc_node_int(node, "group");
   if (group < 1 || (byoc_dim_is_constant(x->dims[1]) && x->dims[1].constant % group != 0)) {
     return byoc_infer_error(infer, "attribute 'group': %lld does not divide the channels", (long long)group);
@@ -112,9 +109,51 @@ static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
   bool failed = false;
   dims[1] = byoc_infer_dim(infer, BYOC_DIM_MUL, w->dims[1], byoc_dim_constant(group), &failed);
   BYOC_RETURN_IF_ERROR(byoc_infer_memory(infer, failed));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, 2, 1, &dims[1]));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_dims(infer, bias, 1, &dims[1]));
   for (int32_t d = 0; d < t.spatial; ++d) dims[2 + d] = t.out[d];
-  return byoc_infer_set(infer, 0, x->dtype, x->rank, dims);
+  return byoc_infer_set(infer, 0, dtype, x->rank, dims);
+}
+
+static byoc_status_t infer_conv_transpose(byoc_infer_t *infer) {
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_float, "a float tensor"));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 1));
+  BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, 2));
+  return infer_shape(infer, 1, 2, byoc_operand_type(infer->node, 0)->dtype);
+}
+
+// One number for all weights, or one for each channel of the result.
+static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t index) {
+  const byoc_type_t *type = byoc_operand_type(infer->node, index), *w = byoc_operand_type(infer->node, 3);
+  if (!byoc_is_ranked(type) || !byoc_is_ranked(w) || w->rank < 2) return BYOC_OK;
+  if (type->rank <= 1 && byoc_type_element_count(type) == 1) return BYOC_OK;
+  if (byoc_node_int(infer->node, "group") != 1) {
+    return byoc_infer_error(infer, "operand %u: expected one number, because there are groups", index);
+  }
+  return byoc_infer_need_dims(infer, index, 1, &w->dims[1]);
+}
+
+static bool is_f32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_F32;
+}
+
+static bool is_i32(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I32;
+}
+
+byoc_status_t byoc_infer_quantised_transposed(byoc_infer_t *infer) {
+  static const uint32_t bytes[] = {0, 2, 3, 5, 7}, scales[] = {1, 4, 6}, single[] = {1, 2, 6, 7};
+  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; ++i)
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, bytes[i], byoc_dtype_is_byte, "a tensor of bytes"));
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; ++i)
+    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, scales[i], is_f32, "scales of f32"));
+  for (size_t i = 0; i < sizeof single / sizeof *single; ++i) {
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
+    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, single[i], 0, 1));
+  }
+  for (uint32_t i = 4; i < 6; ++i) BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, i));
+  if (byoc_has_operand(infer->node, 8)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 8, is_i32, "a bias of i32"));
+  return infer_shape(infer, 3, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 
 // Shared by the loops over one plane of the result.
@@ -239,7 +278,7 @@ static byoc_status_t loops_conv_transpose(byoc_lower_t *lower, const byoc_node_t
   return BYOC_OK;
 }
 
-static const byoc_op_attribute_t conv_transpose_attributes[] = {
+const byoc_op_attribute_t byoc_conv_transpose_attributes[] = {
     {BYOC_ATTR(INTS, "kernel_shape")},
     BYOC_WINDOW_ATTRIBUTES,
     BYOC_AUTO_PAD_ATTRIBUTE,
@@ -253,7 +292,7 @@ static const byoc_op_attribute_t conv_transpose_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "ConvTranspose", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_TRANSPOSED_CONVOLUTION,             \
-    .attributes = conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose,             \
+    .attributes = byoc_conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose,             \
     .axes = byoc_axes_batch                                                                                            \
   }
 
