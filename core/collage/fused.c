@@ -15,8 +15,8 @@ typedef struct asker_t {
   byoc_diag_t *diag;
 } asker_t;
 
-// Notes the nodes of each region that the rule's hook accepts. Nothing is claimed, so that the rule goes on to its other
-// matches.
+// Notes the nodes of each region that the rule's hook accepts. Nothing is claimed, so that the rule goes on to its
+// other matches.
 static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const *nodes, size_t node_count,
                          const byoc_region_binding_t *bindings, size_t binding_count, bool *out_accepted) {
   asker_t *asker = self;

@@ -83,9 +83,8 @@ static byoc_status_t simplify_left(byoc_graph_module_t *module, const byoc_pass_
     byoc_function_t *function = module->functions.data[f];
     if (is_left(function)) ok = byoc_vector_push(&functions, module->allocator, function);
   }
-  byoc_status_t status =
-      ok ? byoc_pass_run_list_on(functions.data, functions.count, "simplify", options, diag)
-         : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = ok ? byoc_pass_run_list_on(functions.data, functions.count, "simplify", options, diag)
+                            : byoc_diag_out_of_memory(diag);
   byoc_vector_deinit(&functions, module->allocator);
   return status;
 }

@@ -114,6 +114,21 @@ static void lint_arity(const lint_t *lint, const byoc_pattern_t *pattern, const 
   }
 }
 
+// ---- other spellings ----
+
+// Is each version of the operator another spelling, so that no rule sees it?
+static void lint_spelling(const lint_t *lint, const char *domain, const char *name) {
+  bool is_seen = false;
+  char full[160];
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (is_row_of(op, domain, name)) is_seen |= (op->traits & BYOC_OP_SPELLING) == 0;
+  }
+  if (is_seen) return;
+  tell(lint, "%s is always rewritten to operators of ai.onnx before rules are asked, so that no rule matches it",
+       full_name(domain, name, full));
+}
+
 // ---- attributes ----
 
 // The attribute in any version of the operator, and the nearest name if it has none; both may be NULL.
@@ -178,6 +193,7 @@ static void lint_pattern(const lint_t *lint, const byoc_pattern_t *pattern) {
   for (size_t i = 0; i < pattern->operator_count; ++i) {
     const char *domain = pattern->operators[i].domain, *name = pattern->operators[i].name;
     if (!is_known(lint, domain, name)) continue;
+    lint_spelling(lint, domain, name);
     lint_arity(lint, pattern, domain, name);
     for (size_t t = 0; t < pattern->test_count; ++t) lint_test(lint, &pattern->tests[t], domain, name);
   }
@@ -189,7 +205,8 @@ static void lint_name(const lint_t *lint, const char *text) {
   char domain[128] = "";
   const char *colons = strstr(text, "::");
   if (colons != NULL) snprintf(domain, sizeof(domain), "%.*s", (int)(colons - text), text);
-  (void)is_known(lint, domain, colons != NULL ? colons + 2 : text);
+  const char *name = colons != NULL ? colons + 2 : text;
+  if (is_known(lint, domain, name)) lint_spelling(lint, domain, name);
 }
 
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,

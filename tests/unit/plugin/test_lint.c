@@ -57,6 +57,19 @@ static void test_attributes(void **state) {
          "attribute 'auto_pad' of Conv is never \"SAME_UPER\"; did you mean \"SAME_UPPER\"?\n");
 }
 
+// Operators that are never there when rules are asked; those that are written out only if no rule takes them are.
+static void test_spellings(void **state) {
+  (void)state;
+#define NEVER " is always rewritten to operators of ai.onnx before rules are asked, so that no rule matches it\n"
+  expect("Relu(com.microsoft::QuantizeLinear(%x, @s, @z))", "com.microsoft::QuantizeLinear" NEVER);
+  const char *const names[] = {"Relu", "com.microsoft::QLinearConv"};
+  const byoc_rule_t group = {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "x.y", .operators = {names, 2}};
+  expect_rule(&group, "com.microsoft::QLinearConv" NEVER);
+  expect("com.microsoft::FusedMatMul(%a, %b)", "");
+  expect("com.microsoft::QLinearAdd(%a, @as, @az, %b, @bs, @bz, @ys, @yz)", "");
+  expect("Reshape(%a, @shape)", "");
+}
+
 static void test_good_patterns(void **state) {
   (void)state;
   expect("Relu?(Add?(c:Conv[group=1, auto_pad=\"NOTSET\"](%x, @w), @b))", "");
@@ -94,8 +107,8 @@ static void test_told_when_verbose(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_numbers),
-                                     cmocka_unit_test(test_attributes), cmocka_unit_test(test_good_patterns),
-                                     cmocka_unit_test(test_told_when_verbose)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),         cmocka_unit_test(test_numbers),
+                                     cmocka_unit_test(test_attributes),    cmocka_unit_test(test_spellings),
+                                     cmocka_unit_test(test_good_patterns), cmocka_unit_test(test_told_when_verbose)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
