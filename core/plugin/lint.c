@@ -157,6 +157,24 @@ static bool is_allowed(const byoc_op_attribute_t *attribute, const char *text) {
   return allowed;
 }
 
+// What an attribute is and what it is compared with; NULL if patterns cannot compare it.
+static const char *kind_text(byoc_attribute_kind_t kind) {
+  switch (kind) {
+  case BYOC_ATTRIBUTE_INT:
+  case BYOC_ATTRIBUTE_FLOAT:
+    return "number";
+  case BYOC_ATTRIBUTE_STRING:
+    return "text";
+  case BYOC_ATTRIBUTE_INTS:
+  case BYOC_ATTRIBUTE_FLOATS:
+    return "list of numbers";
+  case BYOC_ATTRIBUTE_STRINGS:
+    return "list of texts";
+  default:
+    return NULL;
+  }
+}
+
 static void lint_test(const lint_t *lint, const attribute_test_t *test, const char *domain, const char *name) {
   char full[160];
   const char *nearest = NULL;
@@ -168,15 +186,15 @@ static void lint_test(const lint_t *lint, const attribute_test_t *test, const ch
     return;
   }
   const byoc_attribute_kind_t kind = attribute->value.kind;
-  const bool is_text = kind == BYOC_ATTRIBUTE_STRING;
-  const bool is_number = kind == BYOC_ATTRIBUTE_INT || kind == BYOC_ATTRIBUTE_FLOAT;
   const bool wants_text = test->kind == BYOC_ATTRIBUTE_STRING;
-  if (attribute->is_block || (!is_text && !is_number)) {
-    tell(lint, "attribute '%s' of %s is neither a number nor a string: a predicate has to look at it", test->name,
-         full);
-  } else if (is_text != wants_text) {
-    tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is_text ? "text" : "number",
-         wants_text ? "text" : "number");
+  const char *is = attribute->is_block ? NULL : kind_text(kind), *wants = kind_text(test->kind);
+  const bool is_empty = attribute_test_is_list(test) && test->item_count == 0; // of any kind
+  if (is == NULL) {
+    tell(lint,
+         "attribute '%s' of %s is neither a number, nor a string, nor a list of them: a predicate has to look at it",
+         test->name, full);
+  } else if (strcmp(is, wants) != 0 && !(is_empty && strstr(is, "list") != NULL)) {
+    tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is, wants);
   } else if (wants_text && !is_allowed(attribute, test->s)) {
     const char *meant = NULL;
     size_t count = 0;

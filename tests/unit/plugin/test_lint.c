@@ -49,8 +49,14 @@ static void test_numbers(void **state) {
 static void test_attributes(void **state) {
   (void)state;
   expect("Conv[groups=1](%x, @w)", "Conv has no attribute 'groups'; did you mean 'group'?\n");
-  expect("Conv[pads=1](%x, @w)",
-         "attribute 'pads' of Conv is neither a number nor a string: a predicate has to look at it\n");
+  expect("ConstantOfShape[value=1](%x)",
+         "attribute 'value' of ConstantOfShape is neither a number, nor a string, nor a "
+         "list of them: a predicate has to look at it\n");
+  expect("Conv[pads=1](%x, @w)", "attribute 'pads' of Conv is a list of numbers and is compared with a number\n");
+  expect("Conv[group=[1]](%x, @w)", "attribute 'group' of Conv is a number and is compared with a list of numbers\n");
+  expect("Conv[pads=[\"1\"]](%x, @w)",
+         "attribute 'pads' of Conv is a list of numbers and is compared with a list of texts\n");
+  expect("Transpose[perm=[1,0]](Conv[pads=[]](%x, @w))", "");
   expect("Conv[group=\"1\"](%x, @w)", "attribute 'group' of Conv is a number and is compared with a text\n");
   expect("Conv[auto_pad=1](%x, @w)", "attribute 'auto_pad' of Conv is a text and is compared with a number\n");
   expect("Conv[auto_pad=\"SAME_UPER\"](%x, @w)",
