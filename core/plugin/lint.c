@@ -238,3 +238,15 @@ void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
   if (byoc_pattern_parse(rule->pattern, rule->name, &arena, NULL, &pattern) == BYOC_OK) lint_pattern(&lint, pattern);
   byoc_arena_deinit(&arena);
 }
+
+uint64_t byoc_rule_element_types(const byoc_rule_t *rule) {
+  uint64_t types = 0;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  const byoc_pattern_t *pattern = NULL;
+  if (rule->pattern != NULL && byoc_pattern_parse(rule->pattern, rule->name, &arena, NULL, &pattern) == BYOC_OK) {
+    types = byoc_pattern_element_types(pattern);
+  }
+  byoc_arena_deinit(&arena);
+  return types;
+}

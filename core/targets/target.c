@@ -24,8 +24,8 @@ static bool may_have_operands(const char *after, uint32_t count) {
   const char *at = strchr(after, '(');
   uint32_t depth = 0, commas = 0;
   for (; at != NULL && *at != '\0'; ++at) {
-    if (*at == '(') ++depth;
-    if (*at == ')' && --depth == 0) break;
+    if (strchr("([<", *at) != NULL && at[1] != '~') ++depth;
+    if (strchr(")]>", *at) != NULL && --depth == 0) break;
     if (depth == 1 && strncmp(at, "...", 3) == 0) return commas <= count;
     if (depth == 1 && *at == ',') ++commas;
   }
