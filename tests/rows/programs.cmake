@@ -39,6 +39,7 @@ byoc_add_row_program(B32 dynamic_shapes unit_plugin_tuning test_b32_dynamic_shap
 byoc_add_row_program(B33 profile_entry unit_compose_artifact test_profile)
 byoc_add_row_program(B33 engine_nodes cli_profile test_engine)
 byoc_add_row_program(B35 element_types unit_plugin_pattern test_b35_*)
+byoc_add_row_program(B35 shown cli_tables test_b35_*)
 byoc_add_row_program(B36 lists unit_plugin_pattern test_b36_*)
 
 byoc_add_row_program(C1 index_sets unit_collage_candidates sets_are_sets)

@@ -80,6 +80,10 @@ static void test_good_patterns(void **state) {
   (void)state;
   expect("Relu?(Add?(c:Conv[group=1, auto_pad=\"NOTSET\"](%x, @w), @b))", "");
   expect("Conv(...)", "");
+  // Those of docs/low-precision.md.
+  expect("{Relu|Clip}?(QLinearConv[group=1](%x<u8|i8>, @xs, @xz, @w<i8>, @ws, @wz, @ys, @yz, @bias), ...)", "");
+  expect("com.microsoft::QLinearAdd<u8>(%a, @as, @az, %b, @bs, @bz, @ys, @yz)", "");
+  expect("QuantizeLinear(Tanh(DequantizeLinear(%x, @xs, @xz)), @ys, @yz)", "");
   expect("Split(...)#3", "");
   expect("Concat(%a, %b, %c, %d, %e)", "");
   expect("(LeakyRelu[alpha=0.01](%x) | Clip(%x, @low, @high))", "");
