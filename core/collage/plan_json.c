@@ -92,6 +92,7 @@ static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
   row_set_cost(&row, "cost_ns", region->cost_ns);
   row_set_source(&row, region->source);
   if (region->given_back) row_set(&row, "given_back", json_true());
+  if (region->is_later) row_set(&row, "later", json_true());
   row_end(&row, out);
 }
 

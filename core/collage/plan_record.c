@@ -253,7 +253,8 @@ byoc_status_t byoc_plan_record_region(byoc_plan_recorder_t *recorder, const byoc
   row.rule = byoc_arena_copy_string(&plan->arena, region->rule ? region->rule : "");
   row.nodes = translate(recorder, nodes, node_count, &row.node_count);
   if (row.rule == NULL || row.nodes == NULL) return byoc_diag_out_of_memory(diag);
-  if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten
+  if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten, or that were written out
+  row.is_later = plan->was_written_out && row.node_count < node_count;
   if (!byoc_vector_push(&block->regions, plan->arena.allocator, row)) return byoc_diag_out_of_memory(diag);
   *out_region = (uint32_t)block->regions.count - 1;
   for (uint32_t i = 0; i < row.node_count; ++i) block->nodes.data[row.nodes[i]].region = *out_region;

@@ -13,6 +13,7 @@
 #include "core/collage/plan_record.h"
 #include "core/compile/call_work.h"
 #include "core/compile/fallback.h"
+#include "core/compile/fused.h"
 #include "core/compile/placed.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
@@ -93,7 +94,7 @@ static void serve_progress(void *self, const char *what, uint64_t done, uint64_t
 static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
                                   const char *passes, byoc_diag_t *diag) {
   (void)self;
-  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+  return byoc_pass_run_list_on(functions, function_count, passes, NULL, diag);
 }
 
 // ---- generating ----
@@ -350,13 +351,30 @@ static size_t most_rounds(const pipeline_t *p) {
   return (nodes + 1) * (p->options->targets->targets.count + 1);
 }
 
+// Operators that rules name and no backend took are written out, and the rules are asked about the new ones. Greedy
+// plans propose all nodes again; by a plan by cost, others stay where it placed them.
+static byoc_status_t write_out_left(pipeline_t *p, size_t *out_written) {
+  const byoc_placer_t *placer = &p->options->placer;
+  const bool is_greedy = placer->place == NULL || strcmp(placer->strategy, "greedy") == 0;
+  byoc_pass_options_t passes = p->options->passes;
+  passes.targets = p->options->targets;
+  const size_t before = byoc_placed_count_open(p->module);
+  BYOC_RETURN_IF_ERROR(byoc_fused_write_out_left(p->module, &passes, is_greedy, p->diag, out_written));
+  if (*out_written == 0) return BYOC_OK;
+  byoc_log(BYOC_LOG_INFO, "wrote out %zu operator%s that rules name and no target took", *out_written,
+           byoc_plural(*out_written));
+  p->placed.operator_count += byoc_placed_count_open(p->module) - before;
+  p->result->plan.was_written_out = true;
+  return BYOC_OK;
+}
+
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
   const char *model = byoc_attributes_string(&p->module->attributes, BYOC_ATTRIBUTE_MODEL, "");
   const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
   BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;
-  const size_t most = most_rounds(p);
+  size_t most = most_rounds(p);
   for (size_t round = 0;; ++round) {
     if (round == most) {
       const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
@@ -373,7 +391,11 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
     }
     BYOC_RETURN_IF_ERROR(finish_round(p));
-    if (p->given_back == 0) break;
+    if (p->given_back > 0) continue;
+    size_t written = 0;
+    BYOC_RETURN_IF_ERROR(write_out_left(p, &written));
+    if (written == 0) break;
+    most += most_rounds(p);
   }
   byoc_plan_record_finish(plan);
   return byoc_pass_print_after("generate", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
@@ -448,13 +470,24 @@ static byoc_status_t spread_loops(pipeline_t *p) {
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }
 
-static byoc_status_t lower_graph(pipeline_t *p) {
-  static const char *const names[] = {"settle-layouts", "write-around-constants", "tabulate-bytes",
-                                      "fold-constants", "fold-dequantised",       "lower-kernels"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+static byoc_status_t run_passes(pipeline_t *p, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
   }
   return BYOC_OK;
+}
+
+// Quantised units that no backend took become several operators, as others with constants do.
+static byoc_status_t lower_graph(pipeline_t *p) {
+  static const char *const tidying[] = {"fold-constants", "remove-identities", "merge-equal-nodes"};
+  static const char *const names[] = {"write-around-constants", "tabulate-bytes", "fold-constants", "fold-dequantised",
+                                      "lower-kernels"};
+  size_t written = 0;
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(
+      byoc_pass_run(byoc_pass_find("write-out-units"), p->module, &p->options->passes, p->diag, &written));
+  if (written > 0) BYOC_RETURN_IF_ERROR(run_passes(p, tidying, sizeof(tidying) / sizeof(tidying[0])));
+  return run_passes(p, names, sizeof(names) / sizeof(names[0]));
 }
 
 static byoc_status_t lower(pipeline_t *p) {
@@ -555,6 +588,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = settle_ranks(&p, &passes, &sunk);
   if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_fused_settle(module, &passes, diag);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
   if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);

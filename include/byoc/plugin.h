@@ -305,7 +305,9 @@ enum {
 //   Split(...)#1  the operator's second result; Split(...) alone is its first, #_ any of them (since minor 4). Every
 //                 result of a match's last operator may be used outside, so #1 there only says that it has a second.
 //   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default if the node has no such attribute
-//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank; for an operator, those of its
+//   Transpose[perm=[1, 0]](...)  a test of a whole list, of numbers or of strings; a list that the node leaves out counts
+//                                as what the operator does then: strides of 1, pads of 0, dimensions reversed (since minor 5)
+//   %x<f32>  @w<f32|f16, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank; for an operator, those of its
 //                                                 matched result (since minor 1)
 //   p <~ path <~ q  p (an operator) dominates q: the result of q reaches p directly or through any number of nodes that
 //                   match `path` (operators over _, @ and ..., without names), which may branch and join; all uses of

@@ -105,7 +105,7 @@ static void test_what_moves_data(void **state) {
                                       "SpaceToDepth", "ReverseSequence"};
   for (size_t i = 0; i < byoc_op_count(); ++i) {
     const byoc_op_t *op = byoc_op_at(i);
-    if (op->traits & BYOC_OP_FUSED) continue;
+    if (op->traits & (BYOC_OP_FUSED | BYOC_OP_SPELLING)) continue;
     bool listed = false;
     for (size_t k = 0; k < sizeof moves / sizeof *moves; ++k) listed |= strcmp(moves[k], op->name) == 0;
     if (listed != ((op->traits & BYOC_OP_MOVES) != 0)) fail_msg("%s %d", op->name, op->since_version);
