@@ -44,6 +44,7 @@ int32_t byoc_cutlass_options_read(const byoc_host_t *host, byoc_codegen_t *codeg
   options->precision = strcmp(precision, "f32") == 0    ? BYOC_CUTLASS_PRECISION_F32
                        : strcmp(precision, "bf16") == 0 ? BYOC_CUTLASS_PRECISION_BF16
                                                         : BYOC_CUTLASS_PRECISION_INT8;
+  options->fast_bf16 = true;
   return choose_isa(host, codegen, options);
 }
 
