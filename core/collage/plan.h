@@ -63,7 +63,9 @@ typedef struct byoc_plan_region_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
-  bool given_back; // the backend claimed it and declined it later
+  bool given_back;       // the backend claimed it and declined it later
+  const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known
+  const char *lapse;     // why this is not what an option of the target asks for; NULL: it is
 } byoc_plan_region_t;
 
 // A target that did not claim some nodes.

@@ -9,13 +9,18 @@
 
 // A row of the table; infer_<function> and expand_<function> are its functions.
 #define BYOC_FUSED_ROW(in_domain, Name, least, most, results, schema, function)                                        \
+  BYOC_FUSED_WORK_ROW(in_domain, Name, least, most, results, schema, function, USUAL, 0)
+// The same for products, convolutions and attention: BYOC_WORK_* and the row's `factor`.
+#define BYOC_FUSED_WORK_ROW(in_domain, Name, least, most, results, schema, function, kind, at)                         \
   {                                                                                                                    \
     .domain = in_domain, .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = results, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS, .attributes = schema, .infer = infer_##function, \
-    .expand = expand_##function                                                                                        \
+    .max_outputs = results, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS, .work = BYOC_WORK_##kind, .factor = at,          \
+    .attributes = schema, .infer = infer_##function, .expand = expand_##function                                       \
   }
 #define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \
   BYOC_FUSED_ROW("com.microsoft", Name, least, most, results, schema, function)
+#define BYOC_MICROSOFT_WORK_ROW(Name, least, most, results, schema, function, kind, at)                                \
+  BYOC_FUSED_WORK_ROW("com.microsoft", Name, least, most, results, schema, function, kind, at)
 
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;

@@ -27,11 +27,16 @@ void byoc_cutlass_emit_tile(byoc_plugin_string_t *text, const char *name, const 
   byoc_cutlass_define(text, &names, "TILE_AHEAD", t->ahead);
   if (t->open_columns) {
     byoc_cutlass_define_text(text, &names, "TILE_C_ROW", "", "c_row");
-    byoc_cutlass_define_text(text, &names, "TILE_PARTIAL_ROW", "", "c_row");
   } else {
     byoc_cutlass_define(text, &names, "TILE_C_ROW", t->c_row);
-    byoc_cutlass_define(text, &names, "TILE_PARTIAL_ROW", t->partial_tile ? t->vectors * t->lanes : t->c_row);
   }
+  if (t->partial_tile)
+    byoc_cutlass_define(text, &names, "TILE_PARTIAL_ROW", t->vectors * t->lanes);
+  else
+    byoc_cutlass_define_text(text, &names, "TILE_PARTIAL_ROW", "", "TILE_C_ROW");
+  byoc_cutlass_define_text(text, &names, "TILE_B_T", "", t->b_type ? t->b_type : "float");
+  byoc_cutlass_define_text(text, &names, "TILE_RESULT_T", "", t->float_result ? "float" : "RESULT_T");
+  byoc_cutlass_define_text(text, &names, "TILE_RESIDUAL_T", "", t->float_result ? "float" : "RESIDUAL_T");
   BYOC_CUTLASS_ADD_TEMPLATE(text, tile);
   byoc_cutlass_undefine_all(text, &names);
 }

@@ -53,6 +53,7 @@ static void emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, 
                                   .b_packed = true,
                                   .b_whole = true,
                                   .c_row = sizes->product_row,
+                                  .float_result = true,
                                   .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
   byoc_cutlass_names_t own = {0};
   byoc_cutlass_epilogue_t none = {.alpha = 1.0f};

@@ -131,6 +131,7 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
                          byoc_cutlass_plan_t *plans, size_t capacity) {
   byoc_cutlass_plan_t plan;
   if (capacity == 0) return 0;
+  if (byoc_cutlass_has_half(problem)) winograd = false;
   byoc_cutlass_plan_default(problem, isa, slots, winograd, &plan);
   size_t count = plan_push(problem, plan, plans, 0, capacity);
   if (plan.form == BYOC_CUTLASS_FORM_ATTENTION) return push_attention(problem, plan, plans, count, capacity);

@@ -238,17 +238,18 @@ static byoc_status_t expand_qlinear_conv(byoc_node_t *node, byoc_diag_t *diag, b
   return byoc_write_end(&w, write_requantised(&w, sum, in[1], scale, in[6], in[7]), out_changed);
 }
 
-#define EXPANDED(table, op_name, version, least, most, infer_name, function)                                           \
+#define EXPANDED(table, op_name, version, least, most, kind, at, infer_name, function)                                 \
   {                                                                                                                    \
     .domain = "", .name = #op_name, .since_version = version, .min_inputs = least, .max_inputs = most,                 \
-    .min_outputs = 1, .max_outputs = 1, .attributes = table, .infer = infer_name, .expand = expand_##function          \
+    .min_outputs = 1, .max_outputs = 1, .work = BYOC_WORK_##kind, .factor = at, .attributes = table,                   \
+    .infer = infer_name, .expand = expand_##function                                                                   \
   }
 
 const byoc_op_t byoc_ops_quantize_product[] = {
-    EXPANDED(NULL, MatMulInteger, 10, 2, 4, infer_matmul_integer, matmul_integer),
-    EXPANDED(NULL, QLinearMatMul, 10, 8, 8, infer_qlinear_matmul, qlinear_matmul),
-    EXPANDED(NULL, QLinearMatMul, 21, 8, 8, infer_qlinear_matmul, qlinear_matmul),
-    EXPANDED(byoc_conv_attributes, ConvInteger, 10, 2, 4, byoc_infer_quantised_conv, conv_integer),
-    EXPANDED(byoc_conv_attributes, QLinearConv, 10, 8, 9, byoc_infer_quantised_conv, qlinear_conv),
+    EXPANDED(NULL, MatMulInteger, 10, 2, 4, PRODUCT, 1, infer_matmul_integer, matmul_integer),
+    EXPANDED(NULL, QLinearMatMul, 10, 8, 8, PRODUCT, 3, infer_qlinear_matmul, qlinear_matmul),
+    EXPANDED(NULL, QLinearMatMul, 21, 8, 8, PRODUCT, 3, infer_qlinear_matmul, qlinear_matmul),
+    EXPANDED(byoc_conv_attributes, ConvInteger, 10, 2, 4, CONVOLUTION, 1, byoc_infer_quantised_conv, conv_integer),
+    EXPANDED(byoc_conv_attributes, QLinearConv, 10, 8, 9, CONVOLUTION, 3, byoc_infer_quantised_conv, qlinear_conv),
 };
 const size_t byoc_ops_quantize_product_count = sizeof byoc_ops_quantize_product / sizeof *byoc_ops_quantize_product;
