@@ -33,11 +33,13 @@ static int64_t thread_ns(void) {
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-// Eight sums hide the latency of the multiply-add: it takes 4 cycles, and 2 start per cycle.
+// Eight sums hide the latency of the multiply-add: it takes 4 cycles, and 2 start per cycle. They begin with different
+// numbers; compilers make one of equal sums.
 #define DEFINE_FMA(name, attribute, type, splat, fma)                                                                  \
   attribute static float name(int steps) {                                                                             \
     const type a = splat(0.999f), b = splat(0.001f);                                                                   \
-    type s0 = a, s1 = b, s2 = a, s3 = b, s4 = a, s5 = b, s6 = a, s7 = b;                                               \
+    type s0 = splat(0.1f), s1 = splat(0.2f), s2 = splat(0.3f), s3 = splat(0.4f);                                       \
+    type s4 = splat(0.5f), s5 = splat(0.6f), s6 = splat(0.7f), s7 = splat(0.8f);                                       \
     for (int i = 0; i < steps; ++i) {                                                                                  \
       s0 = fma(s0, a, b), s1 = fma(s1, a, b), s2 = fma(s2, a, b), s3 = fma(s3, a, b);                                  \
       s4 = fma(s4, a, b), s5 = fma(s5, a, b), s6 = fma(s6, a, b), s7 = fma(s7, a, b);                                  \

@@ -39,6 +39,12 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   byoc_string_deinit(&result->required_cpu_features);
 }
 
+// A function that its backend computes in another type than that of its operators.
+typedef struct reported_t {
+  const byoc_function_t *function;
+  byoc_arithmetic_t arithmetic;
+} reported_t;
+
 typedef struct pipeline_t {
   byoc_graph_module_t *module;
   const byoc_pipeline_options_t *options;
@@ -49,6 +55,7 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions declined in this round
   byoc_placed_t placed;
+  BYOC_VECTOR(reported_t) reported;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
   uint64_t backend_features; // and those that the backends' code needs
 } pipeline_t;
@@ -240,12 +247,12 @@ static byoc_status_t note_types(pipeline_t *p, byoc_function_t *const *functions
   return status;
 }
 
-// What the backend reported. A name of arithmetic in front is for profiles.
+// What the backend reported. The name of a type of arithmetic is for profiles, too.
 static byoc_status_t settle_precision(pipeline_t *p, const byoc_codegen_result_t *result) {
   if (result->precision == NULL) return BYOC_OK;
-  const byoc_arithmetic_t type = byoc_arithmetic_find(result->precision, strcspn(result->precision, " ,"));
-  if (strchr(result->precision, ' ') == NULL && type != BYOC_ARITHMETIC_COUNT &&
-      !byoc_attributes_set_int(&result->function->attributes, BYOC_ATTRIBUTE_ARITHMETIC, type)) {
+  const reported_t reported = {result->function,
+                               byoc_arithmetic_find(result->precision, strlen(result->precision))};
+  if (reported.arithmetic != BYOC_ARITHMETIC_COUNT && !byoc_vector_push(&p->reported, p->allocator, reported)) {
     return byoc_diag_out_of_memory(p->diag);
   }
   return note_precision(p, result->function, result->precision, result->lapse);
@@ -434,9 +441,11 @@ static byoc_status_t complete_program(pipeline_t *p) {
   BYOC_HOST_FOR_EACH(i, program) {
     if (i->function == NULL) continue;
     const byoc_work_t work = byoc_function_work(i->function);
-    const int64_t known = byoc_attributes_int(&i->function->attributes, BYOC_ATTRIBUTE_ARITHMETIC, -1);
     i->flops = work.product_flops + work.other_flops;
-    i->arithmetic = known >= 0 ? (byoc_arithmetic_t)known : byoc_work_arithmetic(&work);
+    i->arithmetic = byoc_work_arithmetic(&work);
+    for (size_t r = 0; r < p->reported.count; ++r) {
+      if (p->reported.data[r].function == i->function) i->arithmetic = p->reported.data[r].arithmetic;
+    }
   }
   byoc_string_t features;
   byoc_string_init(&features, p->allocator);
@@ -621,6 +630,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
+  byoc_vector_deinit(&p.reported, allocator);
   byoc_free(allocator, cache);
   byoc_string_deinit(&native_features);
   return status;

@@ -82,8 +82,6 @@
 // Int, on byoc::CallC: the number of operations of the call, if known; for profiles, without effect on the code. Set by
 // the build.
 #define BYOC_ATTRIBUTE_FLOPS BYOC_ATTRIBUTE_RESERVED "flops"
-// Of a region's function: the type of its products (core/ir/arithmetic.h), if its backend reported another one.
-#define BYOC_ATTRIBUTE_ARITHMETIC BYOC_ATTRIBUTE_RESERVED "arithmetic"
 // Two strings, on the Ifs that choose between variants (core/compile/variants.h): the sizes of each branch. Set by the
 // build.
 #define BYOC_ATTRIBUTE_CASES BYOC_ATTRIBUTE_RESERVED "cases"

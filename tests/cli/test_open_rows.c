@@ -306,6 +306,47 @@ static void test_dnnl_on_pictures_and_products(void **state) {
                      "--expect nv=reference/nv.npy");
 }
 
+// Less than f32 holds on open rows and images: the weights are stored smaller, results stay near those of f32, and each
+// region says its precision. Operators that keep f32 are named with the reason.
+static void test_precision_on_open_sizes(void **state) {
+  (void)state;
+  build(products, "cutlass -mcpu=native -precision=int8", "cutlass 4 operators in 2 regions");
+  compare("--dim B=3 --dim S=7 --dim R=3",
+          "--expect y=reference/y.npy --expect z=reference/z.npy --rtol 0 --atol 0.2");
+  byoc_test_shell(1, "byoc run model.so --random --seed 5 --dim B=3 --dim S=7 --dim R=3 --expect y=reference/y.npy "
+                     "--rtol 0 --atol 1e-6");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=int8; c' --json > plan.json");
+  byoc_test_shell(0, "test $(grep -c '\"precision\": \"int8\"' plan.json) = 2");
+  build(products, "cutlass -precision=bf16", "cutlass 4 operators in 2 regions");
+  compare("--dim B=1 --dim S=1 --dim R=1",
+          "--expect y=reference/y.npy --expect z=reference/z.npy --rtol 0 --atol 0.05");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=bf16; c'");
+  byoc_test_printed("bf16");
+  build(convolution, "cutlass -precision=int8 -winograd=0", "cutlass 2 operators in 1 region");
+  compare("--dim N=6", "--expect y=reference/y.npy --rtol 0 --atol 0.2");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=int8 -winograd=0; c'");
+  byoc_test_printed("int8");
+}
+
+static void explain(const char *target) {
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t '%s; c' 2>&1", target);
+}
+
+static void test_precision_that_does_not_hold_is_told(void **state) {
+  (void)state;
+  build(pictures, "cutlass -precision=int8", "cutlass 8 operators in 5 regions");
+  explain("cutlass -precision=int8");
+  byoc_test_printed("warning: cutlass: -precision=int8 does not hold for Conv, Conv, Conv and 1 more: the height or "
+                    "width of its images is dynamic");
+  byoc_test_printed("does not hold for Conv: its groups have fewer than 4 input channels");
+  build(attention, "cutlass -precision=bf16", "cutlass 2 operators in 2 regions");
+  explain("cutlass -precision=bf16");
+  byoc_test_printed("attention is computed in f32");
+  build(few_bits, "cutlass -precision=bf16", "cutlass 4 operators in 2 regions");
+  explain("cutlass -precision=bf16");
+  byoc_test_printed("-precision=bf16 changes nothing");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_of_open_rows),
                                      cmocka_unit_test(test_products_by_few_bits),
@@ -316,6 +357,8 @@ int main(void) {
                                      cmocka_unit_test(test_attention_of_open_lengths),
                                      cmocka_unit_test(test_dnnl_makes_primitives_for_each_shape),
                                      cmocka_unit_test(test_option_shapes_reaches_the_engine),
-                                     cmocka_unit_test(test_dnnl_on_pictures_and_products)};
+                                     cmocka_unit_test(test_dnnl_on_pictures_and_products),
+                                     cmocka_unit_test(test_precision_on_open_sizes),
+                                     cmocka_unit_test(test_precision_that_does_not_hold_is_told)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -138,6 +138,12 @@ static size_t float_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "row", gemm(1, 77, 131, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
   add(cases, &n, "rows", gemm(21, 40, 64, true), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  add(cases, &n, "open rows", gemm(29, 50, 37, true), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "one open row", gemm(1, 77, 130, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "long open rows", gemm(19, 34, 1024, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
   return n;
 }
 
@@ -145,6 +151,10 @@ static size_t float_conv_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "3x3", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
   add(cases, &n, "strided", conv(1, 6, 11, 14, 15, 3, 2, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  add(cases, &n, "open batch", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 1);
+  add(cases, &n, "open batch of groups", conv(3, 5, 4, 17, 15, 3, 2, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 1);
   return n;
 }
 
