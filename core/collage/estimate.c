@@ -365,18 +365,13 @@ static double fastest_peak(const byoc_calibration_t *machine) {
   return fastest;
 }
 
-// With its options, the target may multiply other types than those of the operators.
-static bool may_be_less_precise(const byoc_target_t *target) {
-  const byoc_backend_t *backend = target->kind->backend;
-  return backend != NULL && backend->relative_error != NULL && backend->relative_error(backend->self, target) > 0;
-}
-
 double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function, const byoc_target_t *target) {
   if (byoc_target_device(target) != kDLCPU) return 0;
   byoc_work_t work = byoc_function_work(function);
   const byoc_calibration_t *machine = &estimator->calibration;
   const double share = estimator->thread_count * BOUND_MARGIN, peak = machine->flops_per_ns * share;
-  const double fastest = may_be_less_precise(target) ? fastest_peak(machine) : 0;
+  // With its options, the target may multiply other types than those of the operators.
+  const double fastest = byoc_target_relative_error(target) > 0 ? fastest_peak(machine) : 0;
   const byoc_block_t *body = function->body;
   double bytes = 0;
   for (size_t i = 0; i < body->results.count; ++i) bytes += bytes_of(body->results.data[i]->type);
