@@ -651,11 +651,11 @@ static void test_half(void **state) {
     ADD(matrices(2, 18, 25, false), DOT | GEMM);
     problems[count - 1].gemm = (byoc_cutlass_gemm_t){
         .m = 2, .n = 18, .k = 25, .transpose_b = true, .batch_rank = 2, .batch = {2, 3}, .repeat_a = {false, true}};
-    ADD(conv(2, 2, 19, 37, 9, 11, 3, 1, 1), IMPLICIT_GEMM | DIRECT);
+    ADD(conv(2, 2, 19, 37, 9, 11, 3, 1, 1), IMPLICIT_GEMM | WINOGRAD | DIRECT);
     problems[count - 1].epilogue.has_residual = true;
     ADD(conv(1, 1, 140, 40, 12, 12, 3, 2, 1), IMPLICIT_GEMM | DIRECT);
     ADD(conv(1, 1, 35, 23, 13, 17, 1, 1, 0), IMPLICIT_GEMM | DIRECT);
-    ADD(conv(1, 1, 140, 64, 3, 3, 3, 1, 1), IMPLICIT_GEMM | DIRECT);
+    ADD(conv(1, 1, 140, 64, 3, 3, 3, 1, 1), IMPLICIT_GEMM | WINOGRAD | DIRECT);
     ADD(conv(1, 7, 1, 2, 12, 20, 3, 1, 1), DEPTHWISE);
     problems[count - 1].epilogue.has_residual = true;
     ADD(conv(1, 30, 1, 1, 19, 21, 5, 2, 2), DEPTHWISE);
@@ -668,6 +668,10 @@ static void test_half(void **state) {
     open.conv.open_h = open.conv.open_w = true;
     open.types = rows[i];
     add_open_sizes("half, sizes", open, IMPLICIT_GEMM);
+    open = conv(2, 2, 19, 37, 0, 0, 3, 1, 1);
+    open.conv.open_h = open.conv.open_w = true;
+    open.types = rows[i];
+    add_open_sizes("half, by squares", open, IMPLICIT_GEMM | WINOGRAD);
     run_cases();
   }
 }

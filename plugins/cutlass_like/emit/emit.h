@@ -15,6 +15,10 @@
 // The head of a translation unit: includes, vectors, activations.
 void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
+// Vectors of f16 and bf16, which a function that has such tensors adds by itself. One source may have them several
+// times.
+void byoc_cutlass_emit_half(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
+
 // One packed function named `symbol`, with everything that it needs.
 void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol);
@@ -122,9 +126,10 @@ void byoc_cutlass_emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *n
 void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_tiling_t *tiling);
 
-// Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
-void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
-                                        const byoc_cutlass_tiling_t *tiling);
+// Tiles of every height up to the whole one's, whose names begin with `tile`, and `macro`, which picks among them by a
+// height and column_rest.
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *macro,
+                                        const char *tile, const byoc_cutlass_tiling_t *tiling);
 
 // The places of the inputs that every template has.
 void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,

@@ -23,6 +23,17 @@ static void emit_matrix_index(byoc_plugin_string_t *text, byoc_cutlass_names_t *
   byoc_plugin_string_deinit(&value);
 }
 
+// Tiles of all heights; if weights are f16 or bf16, also those that widen them in registers, for a call whose rows are
+// one panel.
+static void emit_open_rows(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, bool half_weights,
+                           const byoc_cutlass_tiling_t *tiling) {
+  byoc_cutlass_tiling_t once = *tiling;
+  byoc_cutlass_define(text, names, "B_PADDED", tiling->b_padded);
+  byoc_cutlass_emit_tiles_of_heights(text, names, "TILES", "tile", tiling);
+  once.b_type = "WEIGHT_T";
+  if (half_weights) byoc_cutlass_emit_tiles_of_heights(text, names, "ONCE_TILES", "once", &once);
+}
+
 void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
@@ -84,7 +95,7 @@ void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *na
                                   .b_type = gemm->constant_b || !plan->direct ? NULL : "WEIGHT_T",
                                   .partial_tile = byoc_cutlass_is_half(problem->types.result)};
   if (gemm->open_rows)
-    byoc_cutlass_emit_tiles_of_heights(text, names, &tiling);
+    emit_open_rows(text, names, half_weights, &tiling);
   else
     byoc_cutlass_emit_tiles(text, names, &tiling);
   if (gemm->constant_b)

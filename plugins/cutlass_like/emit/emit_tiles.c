@@ -113,23 +113,22 @@ void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names
   byoc_plugin_string_deinit(&pick);
 }
 
-void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
-                                        const byoc_cutlass_tiling_t *t) {
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *macro,
+                                        const char *tile, const byoc_cutlass_tiling_t *t) {
   const int64_t wide = (int64_t)t->vectors * t->lanes, column_rest = t->columns % wide;
   byoc_plugin_string_t pick = {0};
-  byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
   byoc_plugin_string_add(&pick, "switch ((height) * 2 + (rest)) {");
   for (int32_t height = 1; height <= t->tile_rows; ++height)
     for (int rest = 0; rest < 2; ++rest) {
       char name[40];
       if (rest ? column_rest == 0 : t->columns < wide) continue;
-      snprintf(name, sizeof name, "tile_of_%d%s", height, rest ? "_last_columns" : "");
+      snprintf(name, sizeof name, "%s_of_%d%s", tile, height, rest ? "_last_columns" : "");
       byoc_cutlass_emit_tile(text, name, t, height, rest ? column_rest : wide);
       byoc_plugin_string_add(&pick, " case %d: FN(%s)(__VA_ARGS__); break;", height * 2 + rest, name);
     }
   byoc_plugin_string_add(&pick, " }");
   if (pick.failed) text->failed = true;
   byoc_plugin_string_add(text, "\n");
-  byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
+  byoc_cutlass_define_text(text, names, macro, "(height, rest, ...)", pick.data ? pick.data : "");
   byoc_plugin_string_deinit(&pick);
 }

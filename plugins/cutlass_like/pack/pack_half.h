@@ -2,7 +2,7 @@
 // pack_half.h - floats and tensors of f16 and bf16, when a model is built.
 //
 // Example:
-//   byoc_cutlass_pack_weights(&problem, &plan, weights, packed);
+//   byoc_cutlass_pack_weights(&problem, &plan, weights, packed); // pack/pack.h
 //   byoc_cutlass_narrow(problem.types.weights, packed, count, halves);
 #ifndef BYOC_CUTLASS_PACK_HALF_H_
 #define BYOC_CUTLASS_PACK_HALF_H_

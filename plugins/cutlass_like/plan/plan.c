@@ -186,7 +186,7 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_words_plan(problem, out_plan);
     return;
   }
-  if (winograd && !byoc_cutlass_has_half(problem) && byoc_cutlass_winograd_choose(problem, out_plan)) {
+  if (winograd && byoc_cutlass_winograd_choose(problem, out_plan)) {
     byoc_cutlass_plan_spread(problem, out_plan);
     return;
   }

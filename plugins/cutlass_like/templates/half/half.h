@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of f16 and bf16: loads widen to f32, stores round to the nearest, ties to even. The types are structs, so that
-// v_load, v_store and the others choose by the type of a pointer; a template that names its types serves all of them.
-// Loads and stores of vectors are in half_ID.h of the instruction set, as f16_load, f16_store, bf16_load and so on, and
-// if HAS_HALF_EVEN is 1 loads of every other element, from lane `skip` to `stop`.
+// Tensors of f16 and bf16: loads widen to f32, stores round to the nearest, ties to even. The types are structs, so
+// that v_load, v_store and the others choose by the type of a pointer; a template that names its types serves all of
+// them. Loads and stores of vectors are in half_ID.h of the instruction set, as f16_load, f16_store, bf16_load and so
+// on, and if HAS_HALF_EVEN is 1 loads of every other element, from lane `skip` to `stop`.
 #ifndef BYOC_CUTLASS_HALF
 #define BYOC_CUTLASS_HALF
 typedef struct f16_t {
@@ -72,11 +72,11 @@ static inline __attribute__((unused)) void widen(float *to, const float *from, i
       bf16_t *: name##_bf16,                                                                                           \
       const bf16_t *: name##_bf16,                                                                                     \
       default: name)
-#define v_load(p)           HALF_BY_POINTER(p, v_load)(p)
-#define v_load_n(p, n)      HALF_BY_POINTER(p, v_load_n)(p, n)
-#define v_store(p, x)       HALF_BY_POINTER(p, v_store)(p, x)
-#define v_store_n(p, x, n)  HALF_BY_POINTER(p, v_store_n)(p, x, n)
-#define v_set1(x)           _Generic((x), f16_t: v_set1_f16, bf16_t: v_set1_bf16, default: v_set1)(x)
+#define v_load(p)                         HALF_BY_POINTER(p, v_load)(p)
+#define v_load_n(p, n)                    HALF_BY_POINTER(p, v_load_n)(p, n)
+#define v_store(p, x)                     HALF_BY_POINTER(p, v_store)(p, x)
+#define v_store_n(p, x, n)                HALF_BY_POINTER(p, v_store_n)(p, x, n)
+#define v_set1(x)                         _Generic((x), f16_t : v_set1_f16, bf16_t : v_set1_bf16, default : v_set1)(x)
 #define copy_runs(to, to_step, from, ...) HALF_BY_POINTER(from, copy_runs)(to, to_step, from, __VA_ARGS__)
-#define widen(to, from, count) HALF_BY_POINTER(from, widen)(to, from, count)
+#define widen(to, from, count)            HALF_BY_POINTER(from, widen)(to, from, count)
 #endif

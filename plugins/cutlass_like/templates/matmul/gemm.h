@@ -65,9 +65,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
 #else
         const float *columns = workspace + p * COLUMN_PANEL * depth;
 #endif
-        TILES(depth, rows, columns, PARTIAL_AT(at), k == 0, k + depth == K,
-              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL,
-              0);
+        TILES(depth, rows, columns, PARTIAL_AT(at), k == 0, k + depth == K, args->output + at,
+              HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL, 0);
       }
     }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N] with constant B and so few rows that reading B is all the work. B lies packed as in
 // gemm_weights.h, [panel][K][columns of the panel, padded to whole vectors]. A panel is read as STREAMS parts of its
-// depth side by side: several streams keep more of the memory's channels busy than one. Sums stay in registers; weights of 16 bits are widened there, and rows of A before (PREPARES).
+// depth side by side: several streams keep more of the memory's channels busy than one. Sums stay in registers; weights
+// of 16 bits are widened there, and rows of A before (PREPARES).
 enum {
   FN(panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
   FN(part) = K / STREAMS,      // terms of a stream

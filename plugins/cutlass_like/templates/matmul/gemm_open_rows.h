@@ -55,7 +55,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
       const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
       const WEIGHT_T *next = w + 1 < last ? weights + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
 #if HALF_WEIGHTS
-      widen(columns, weights, depth * wide);
+      const int once = panels == 1; // then weights are widened in registers
+      if (!once) widen(columns, weights, depth * wide);
 #else
       const float *columns = weights;
 #endif
@@ -66,6 +67,14 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
         const float *rows = a + row * A_ROW + k * A_DEPTH;
 #else
         const float *rows = workspace + p * ROW_PANEL * depth;
+#endif
+#if HALF_WEIGHTS
+        if (once) {
+          ONCE_TILES(height, column_rest, depth, rows, weights, PARTIAL_AT(at), k == 0, k + depth == K,
+                     args->output + at, HAS_BIAS ? args->bias + column : NULL,
+                     HAS_RESIDUAL ? args->residual + at : NULL, AHEAD_OF(next), AHEAD_STEP);
+          continue;
+        }
 #endif
         TILES(height, column_rest, depth, rows, columns, PARTIAL_AT(at), k == 0, k + depth == K, args->output + at,
               HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,

@@ -4,7 +4,8 @@
 // BLOCK_PANELS row panels and stays in the cache for them. With DIRECT, A is read in place. Otherwise the rows of a
 // block are copied to the workspace, [panel][depth][row], because rows that lie a power of two apart in memory share
 // sets of the cache, and because f16 and bf16 are widened by it. Such weights are widened panel by panel
-// into the workspace, from WEIGHTS_AT on. If the result is not f32 either, partial sums lie there, behind the PANEL_FLOATS of A.
+// into the workspace, from WEIGHTS_AT on. If the result is not f32 either, partial sums lie there, behind the
+// PANEL_FLOATS of A.
 enum {
   FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,

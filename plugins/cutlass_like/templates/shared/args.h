@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the functions of a product. DATA_T, WEIGHT_T, RESIDUAL_T and RESULT_T are the types of the tensors: float,
-// or f16_t or bf16_t (half/half.h), where HALF_DATA, HALF_WEIGHTS and HALF_RESULT are 1. The bias is always float.
+// The arguments of the functions of a product. DATA_T, WEIGHT_T, RESIDUAL_T and RESULT_T are the types of the tensors:
+// float, or f16_t or bf16_t (half/half.h), where HALF_DATA, HALF_WEIGHTS and HALF_RESULT are 1. The bias is always
+// float.
 typedef struct FN(args_t) {
   const DATA_T *input;
   const WEIGHT_T *weights;
