@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of types of arithmetic.
+// Maps types of arithmetic to the names that profiles and host programs have for them, and back.
 #include "core/ir/arithmetic.h"
 
 #include <string.h>
