@@ -250,8 +250,7 @@ static byoc_status_t note_types(pipeline_t *p, byoc_function_t *const *functions
 // What the backend reported. The name of a type of arithmetic is for profiles, too.
 static byoc_status_t settle_precision(pipeline_t *p, const byoc_codegen_result_t *result) {
   if (result->precision == NULL) return BYOC_OK;
-  const reported_t reported = {result->function,
-                               byoc_arithmetic_find(result->precision, strlen(result->precision))};
+  const reported_t reported = {result->function, byoc_arithmetic_find(result->precision, strlen(result->precision))};
   if (reported.arithmetic != BYOC_ARITHMETIC_COUNT && !byoc_vector_push(&p->reported, p->allocator, reported)) {
     return byoc_diag_out_of_memory(p->diag);
   }

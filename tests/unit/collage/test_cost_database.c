@@ -94,8 +94,7 @@ static void test_c5_records_are_kept(void **state) {
   put(database, 1, 12.5);
   put(database, 2, INFINITY);
   put(database, 1, 13.25); // replaces
-  const byoc_calibration_t machine = {
-      .flops_per_ns = 200, .bytes_per_ns = 10, .peaks = {[BYOC_ARITHMETIC_INT8] = 800}};
+  const byoc_calibration_t machine = {.flops_per_ns = 200, .bytes_per_ns = 10, .peaks = {[BYOC_ARITHMETIC_INT8] = 800}};
   byoc_cost_database_put_calibration(database, "here", &machine);
   byoc_cost_database_close(database);
   database = open_database(fixture->path);
