@@ -65,6 +65,8 @@ typedef struct byoc_plan_region_t {
   byoc_cost_source_t source;
   bool given_back; // the backend claimed it and declined it later
   bool is_later;   // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
+  const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known
+  const char *lapse;     // why this is not what an option of the target asks for; NULL: it is
 } byoc_plan_region_t;
 
 // A target that did not claim some nodes.

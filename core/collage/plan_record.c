@@ -305,6 +305,15 @@ byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint3
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);
 }
 
+byoc_status_t byoc_plan_record_precision(byoc_plan_t *plan, size_t block, uint32_t region, const char *precision,
+                                         const char *lapse, byoc_diag_t *diag) {
+  if (plan == NULL || region == UINT32_MAX) return BYOC_OK;
+  byoc_plan_region_t *row = &plan->blocks.data[block].regions.data[region];
+  row->precision = byoc_arena_copy_string(&plan->arena, precision);
+  row->lapse = lapse != NULL ? byoc_arena_copy_string(&plan->arena, lapse) : NULL;
+  return row->precision != NULL && (lapse == NULL || row->lapse != NULL) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 static int compare_region(const void *left, const void *right) {
   const byoc_plan_region_t *a = left, *b = right;
   if (a->nodes[0] != b->nodes[0]) return a->nodes[0] < b->nodes[0] ? -1 : 1;

@@ -40,6 +40,12 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   byoc_string_deinit(&result->required_cpu_features);
 }
 
+// A function that its backend computes in another type than that of its operators.
+typedef struct reported_t {
+  const byoc_function_t *function;
+  byoc_arithmetic_t arithmetic;
+} reported_t;
+
 typedef struct pipeline_t {
   byoc_graph_module_t *module;
   const byoc_pipeline_options_t *options;
@@ -50,6 +56,7 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions declined in this round
   byoc_placed_t placed;
+  BYOC_VECTOR(reported_t) reported;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
   uint64_t backend_features; // and those that the backends' code needs
 } pipeline_t;
@@ -213,9 +220,48 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
   return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
+// Records the precision of a function at its regions.
+static byoc_status_t note_precision(pipeline_t *p, const byoc_function_t *function, const char *precision,
+                                    const char *lapse) {
+  const byoc_placement_t *placement = &p->result->placement;
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    const byoc_placement_region_t *region = &placement->regions.data[i];
+    if (region->function != function || region->is_marked) continue;
+    BYOC_RETURN_IF_ERROR(byoc_plan_record_precision(placement->plan, region->plan_block, region->plan_region, precision,
+                                                    lapse, p->diag));
+  }
+  return BYOC_OK;
+}
+
+// Before the hook changes the functions: what their operators say.
+static byoc_status_t note_types(pipeline_t *p, byoc_function_t *const *functions, size_t count) {
+  byoc_string_t text;
+  byoc_string_init(&text, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    byoc_string_clear(&text);
+    byoc_function_precision(functions[i], &text);
+    if (text.failed) status = byoc_diag_out_of_memory(p->diag);
+    if (status == BYOC_OK && text.size > 0) status = note_precision(p, functions[i], text.data, NULL);
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// What the backend reported. The name of a type of arithmetic is for profiles, too.
+static byoc_status_t settle_precision(pipeline_t *p, const byoc_codegen_result_t *result) {
+  if (result->precision == NULL) return BYOC_OK;
+  const reported_t reported = {result->function, byoc_arithmetic_find(result->precision, strlen(result->precision))};
+  if (reported.arithmetic != BYOC_ARITHMETIC_COUNT && !byoc_vector_push(&p->reported, p->allocator, reported)) {
+    return byoc_diag_out_of_memory(p->diag);
+  }
+  return note_precision(p, result->function, result->precision, result->lapse);
+}
+
 static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, const byoc_target_t *target) {
   for (size_t i = 0; i < report->results.count; ++i) {
     const byoc_codegen_result_t *result = &report->results.data[i];
+    if (result->answer == BYOC_CODEGEN_BOUND) BYOC_RETURN_IF_ERROR(settle_precision(p, result));
     if (result->answer == BYOC_CODEGEN_HANDED_BACK || result->answer == BYOC_CODEGEN_DECLINED) {
       BYOC_RETURN_IF_ERROR(put_back(p, result, target));
     }
@@ -286,6 +332,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status == BYOC_OK) status = note_types(p, functions.data, functions.count);
   if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
   // A hook may report that the target's options do not fit; any other wrong argument is the plugin's, not the user's.
@@ -416,6 +463,10 @@ static byoc_status_t complete_program(pipeline_t *p) {
     if (i->function == NULL) continue;
     const byoc_work_t work = byoc_function_work(i->function);
     i->flops = work.product_flops + work.other_flops;
+    i->arithmetic = byoc_work_arithmetic(&work);
+    for (size_t r = 0; r < p->reported.count; ++r) {
+      if (p->reported.data[r].function == i->function) i->arithmetic = p->reported.data[r].arithmetic;
+    }
   }
   byoc_string_t features;
   byoc_string_init(&features, p->allocator);
@@ -550,12 +601,20 @@ static byoc_status_t add_variants(pipeline_t *p, const byoc_pass_options_t *pass
   return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
 }
 
+// The maker of the processor, if the artifact is for the one at hand.
+static const char *find_vendor(const byoc_target_list_t *targets, char buffer[13]) {
+  const byoc_target_t *native = byoc_target_list_native(targets);
+  const bool is_here = native != NULL && byoc_target_list_foreign(targets) == NULL &&
+                       strcmp(byoc_target_option_cpu(native, "mcpu"), "native") == 0;
+  return is_here ? byoc_cpu_vendor(buffer) : NULL;
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
   byoc_string_t native_features;
   byoc_string_init(&native_features, allocator);
-  char *cache = NULL;
+  char *cache = NULL, vendor[13];
   byoc_diag_t cache_diag = {0}; // the build goes on without a cache folder
   if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
@@ -566,6 +625,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .measure = serve_measure,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
+                                         .cpu_vendor = find_vendor(options->targets, vendor),
                                          .as_source = options->as_source,
                                          .progress = serve_progress,
                                          .run_passes = serve_passes};
@@ -601,6 +661,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
+  byoc_vector_deinit(&p.reported, allocator);
   byoc_free(allocator, cache);
   byoc_string_deinit(&native_features);
   return status;

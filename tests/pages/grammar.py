@@ -420,7 +420,8 @@ class Check:
                  "nodes": [{"op": "Relu", "name": "r", "type": "f32[2]", "edges": []},
                            {"op": "Neg", "name": "n", "type": "f32[2]", "edges": [{"from": 0, "type": "f32[2]"}]}],
                  "regions": [{"target": 0, "rule": "c", "nodes": [0], "candidate": 0, "cost_ns": 1.0,
-                              "source": "measured", "given_back": False, "later": False}],
+                             "source": "measured", "given_back": False, "later": False,
+                             "precision": "f32", "lapse": "l"}],
                  "candidates": [{"target": 0, "rule": "c", "nodes": [0], "cost_ns": None, "source": "estimate",
                                  "reason": "r", "given_back": False, "chosen": True}],
                  "declines": [{"target": 0, "rule": "c", "nodes": [1], "reason": "none"}]}

@@ -86,6 +86,9 @@ static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
     byoc_plan_cost_text(home.cost_ns, home.source, cost, sizeof(cost));
     byoc_string_appendf(out, ", %s", cost);
   }
+  const byoc_plan_region_t *row = region != UINT32_MAX ? &block->regions.data[region] : NULL;
+  if (row != NULL && row->precision != NULL) byoc_string_appendf(out, ", in %s", row->precision);
+  if (row != NULL && row->lapse != NULL) byoc_string_appendf(out, " (%s)", row->lapse);
   end_line(out, from, 6);
 }
 

@@ -94,7 +94,7 @@ static void test_c5_records_are_kept(void **state) {
   put(database, 1, 12.5);
   put(database, 2, INFINITY);
   put(database, 1, 13.25); // replaces
-  const byoc_calibration_t machine = {.flops_per_ns = 200, .bytes_per_ns = 10};
+  const byoc_calibration_t machine = {.flops_per_ns = 200, .bytes_per_ns = 10, .peaks = {[BYOC_ARITHMETIC_INT8] = 800}};
   byoc_cost_database_put_calibration(database, "here", &machine);
   byoc_cost_database_close(database);
   database = open_database(fixture->path);
@@ -111,6 +111,8 @@ static void test_c5_records_are_kept(void **state) {
   byoc_calibration_t calibration;
   assert_true(byoc_cost_database_get_calibration(database, "here", &calibration));
   assert_true(calibration.flops_per_ns == 200);
+  assert_true(byoc_calibration_peak(&calibration, BYOC_ARITHMETIC_INT8) == 800);
+  assert_true(byoc_calibration_peak(&calibration, BYOC_ARITHMETIC_BF16) == 200);
   assert_false(byoc_cost_database_get_calibration(database, "there", &calibration));
   assert_int_equal(count(database), 2);
   byoc_cost_database_close(database);
