@@ -449,7 +449,8 @@ static byoc_status_t spread_loops(pipeline_t *p) {
 }
 
 static byoc_status_t lower_graph(pipeline_t *p) {
-  static const char *const names[] = {"settle-layouts", "write-around-constants", "fold-constants", "lower-kernels"};
+  static const char *const names[] = {"settle-layouts", "write-around-constants", "fold-constants", "fold-dequantised",
+                                      "lower-kernels"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
   }
@@ -482,16 +483,14 @@ static byoc_status_t take_parts(pipeline_t *p) {
   return BYOC_OK;
 }
 
-// A model of several ranks becomes the part of one rank. Constants are folded first, so that shapes are known; other
-// rewrites follow when layers have the sizes of their rank.
-static byoc_status_t spread_over_ranks(pipeline_t *p) {
+// A model of several ranks becomes the part of one rank. Constants are folded or packed first, so that shapes are
+// known, and weights are cut as they are stored; other rewrites follow when layers have the sizes of their rank.
+static byoc_status_t spread_over_ranks(pipeline_t *p, const byoc_pass_options_t *passes) {
   if (byoc_attributes_find(&p->module->attributes, BYOC_ATTRIBUTE_MESH) == NULL) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
-                                          "remove-dead-code,shard,remove-dead-code",
-                                          p->module, &p->options->passes, p->diag));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("settle-constants,shard,remove-dead-code", p->module, passes, p->diag));
   if (byoc_attributes_int(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED, 0) == 0) return BYOC_OK;
   byoc_attributes_remove(&p->module->attributes, BYOC_ATTRIBUTE_PIPELINED);
-  return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, &p->options->passes, p->diag);
+  return byoc_pass_run_list("pipeline-collectives,remove-dead-code", p->module, passes, p->diag);
 }
 
 // Ranks that only the run knows: each round makes branches, and moves nodes that depend on a rank into them.
@@ -508,14 +507,12 @@ static byoc_status_t settle_ranks(pipeline_t *p, const byoc_pass_options_t *pass
   return BYOC_OK;
 }
 
-// Nodes that depend on constants only are folded before the copies are made, so that copies share the results. If a
-// rank depends on a branch, the types of the results then show that, also against the model's declarations.
-static byoc_status_t add_variants(pipeline_t *p) {
-  BYOC_RETURN_IF_ERROR(byoc_pass_run_list("infer-types,inline-functions,canonicalise,fold-structure,fold-constants,"
-                                          "remove-dead-code",
-                                          p->module, &p->options->passes, p->diag));
+// Constants are folded or packed before the copies are made, so that copies share the results. If a rank depends on a
+// branch, the types of the results then show that, also against the model's declarations.
+static byoc_status_t add_variants(pipeline_t *p, const byoc_pass_options_t *passes) {
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-constants"), p->module, passes, p->diag, NULL));
   size_t sunk = 0;
-  BYOC_RETURN_IF_ERROR(settle_ranks(p, &p->options->passes, &sunk));
+  BYOC_RETURN_IF_ERROR(settle_ranks(p, passes, &sunk));
   return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
 }
 
@@ -548,11 +545,11 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("inline-composites"), module, &options->passes, diag, NULL);
   }
-  if (status == BYOC_OK) status = spread_over_ranks(&p);
-  if (status == BYOC_OK && options->variant_count > 0) status = add_variants(&p);
-  bool simplifies = status == BYOC_OK && !options->is_simplified;
   byoc_pass_options_t passes = options->passes;
   passes.targets = options->targets;
+  if (status == BYOC_OK) status = spread_over_ranks(&p, &passes);
+  if (status == BYOC_OK && options->variant_count > 0) status = add_variants(&p, &passes);
+  bool simplifies = status == BYOC_OK && !options->is_simplified;
   size_t sunk = 0;
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = settle_ranks(&p, &passes, &sunk);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fold-constants: values that depend on constants and known shapes only are computed now, by the pipeline of every
 // model: the foldable nodes of a function become a small module, which is lowered and evaluated.
+//
+// fold-constants leaves DequantizeLinear, and what is computed from its result, as it is: constants of few bits keep
+// their form, whichever passes ran before. fold-dequantised folds that too.
 #include <string.h>
 
 #include "core/hostir/evaluate/evaluate.h"
@@ -25,6 +28,7 @@
 typedef struct folder_t {
   byoc_function_t *function;
   byoc_map_t foldable; // pointer map: nodes whose results are known
+  bool dequantises;    // constants of integers become floats
   byoc_diag_t *diag;
   size_t changes;
 } folder_t;
@@ -70,6 +74,7 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
   if (op == NULL || node->block_count > 0 || node->result_count == 0) return false;
   if (op->traits & (BYOC_OP_RANDOM | BYOC_OP_CONTROL)) return false;
   if (op->point == NULL && op->loops == NULL && !op->is_view && op->expand == NULL) return false;
+  if (!f->dequantises && strcmp(node->op, "DequantizeLinear") == 0) return false; // of each domain
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!is_known(f, node->operands[i])) return false;
     const byoc_value_t *operand = node->operands[i];
@@ -280,12 +285,12 @@ static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
   return status;
 }
 
-byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t fold_module(byoc_graph_module_t *module, bool dequantises, byoc_diag_t *diag, size_t *changes) {
   size_t function_count = module->functions.count;
   if (!module->has_fold_budget) module->fold_budget_bytes = fold_budget(module);
   module->has_fold_budget = true;
   for (size_t i = 0; i < function_count; ++i) {
-    folder_t f = {.function = module->functions.data[i], .diag = diag};
+    folder_t f = {.function = module->functions.data[i], .dequantises = dequantises, .diag = diag};
     if (f.function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_in_scope(f.function)) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, fold_shapes(&f, f.function->body), "in '%s'", f.function->name);
     BYOC_RETURN_IF_ERROR_IN(diag, fold_block(&f, f.function->body), "in '%s'", f.function->name);
@@ -294,4 +299,12 @@ byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t 
   size_t removed = 0; // the nodes whose results are constants now
   BYOC_RETURN_IF_ERROR(byoc_pass_remove_dead_code(module, diag, &removed));
   return *changes > 0 ? byoc_infer_module(module, diag) : BYOC_OK;
+}
+
+byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return fold_module(module, false, diag, changes);
+}
+
+byoc_status_t byoc_pass_fold_dequantised(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return fold_module(module, true, diag, changes);
 }

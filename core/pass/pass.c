@@ -26,27 +26,54 @@ const byoc_pass_t *byoc_pass_find(const char *name) {
   return byoc_passes_find(&byoc_graph_passes, name);
 }
 
-enum { SIMPLIFY_ROUNDS = 8 };
+// The passes of simplify, in order. Those of the first half run before a model is copied or cut, too: then copies share
+// what was folded or packed, and ranks cut weights in the form in which they are stored.
+static const struct {
+  const char *name;
+  bool settles;
+} simplifying[] = {{"inline-functions", true},       {"differentiate", false},        {"write-out", false},
+                   {"canonicalise", true},           {"remove-identities", false},    {"fold-structure", true},
+                   {"split-recurrent", false},       {"split-transposed", false},     {"fold-quantised", true},
+                   {"keep-packed-weights", true},    {"fold-constants", true},        {"fold-pad", false},
+                   {"cut-kernels", false},           {"fold-batch-norm", false},      {"flush-subnormals", false},
+                   {"recognise-activations", false}, {"recognise-layer-norm", false}, {"recognise-attention", false},
+                   {"move-transposes", false},       {"merge-equal-nodes", false},    {"remove-dead-code", true}};
+enum { SIMPLIFYING_COUNT = sizeof(simplifying) / sizeof(simplifying[0]), SIMPLIFY_ROUNDS = 8 };
 
+static byoc_status_t run_round(byoc_graph_module_t *module, const byoc_pass_options_t *options, bool settles_only,
+                               byoc_diag_t *diag, size_t *changes) {
+  for (size_t i = 0; i < SIMPLIFYING_COUNT; ++i) {
+    size_t count = 0;
+    bool wants_targets = strcmp(simplifying[i].name, "recognise-attention") == 0;
+    if (wants_targets && (options == NULL || options->targets == NULL)) continue; // no target could claim it
+    if (settles_only && !simplifying[i].settles) continue;
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(simplifying[i].name), module, options, diag, &count));
+    *changes += count;
+  }
+  return BYOC_OK;
+}
+
+// Constants of integers become floats when no pass has found a use for them as they are.
 byoc_status_t byoc_simplify(byoc_graph_module_t *module, const byoc_pass_options_t *options, byoc_diag_t *diag,
                             size_t *changes) {
-  static const char *const names[] = {"inline-functions",      "differentiate",        "write-out",
-                                      "canonicalise",          "remove-identities",    "fold-structure",
-                                      "split-recurrent",       "split-transposed",     "fold-quantised",
-                                      "keep-packed-weights",   "fold-constants",       "fold-pad",
-                                      "cut-kernels",           "fold-batch-norm",      "flush-subnormals",
-                                      "recognise-activations", "recognise-layer-norm", "recognise-attention",
-                                      "move-transposes",       "merge-equal-nodes",    "remove-dead-code"};
+  BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
+  for (int round = 0; round < SIMPLIFY_ROUNDS; ++round) {
+    size_t before = *changes, count = 0;
+    BYOC_RETURN_IF_ERROR(run_round(module, options, false, diag, changes));
+    if (*changes != before && round + 1 < SIMPLIFY_ROUNDS) continue;
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("fold-dequantised"), module, options, diag, &count));
+    *changes += count;
+    if (count == 0) break;
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_pass_settle_constants(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                         byoc_diag_t *diag, size_t *changes) {
   BYOC_RETURN_IF_ERROR(byoc_infer_module(module, diag));
   for (int round = 0; round < SIMPLIFY_ROUNDS; ++round) {
     size_t before = *changes;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-      size_t count = 0;
-      bool wants_targets = strcmp(names[i], "recognise-attention") == 0;
-      if (wants_targets && (options == NULL || options->targets == NULL)) continue; // no target could claim it
-      BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), module, options, diag, &count));
-      *changes += count;
-    }
+    BYOC_RETURN_IF_ERROR(run_round(module, arguments->options, true, diag, changes));
     if (*changes == before) break;
   }
   return BYOC_OK;
@@ -73,9 +100,10 @@ byoc_status_t byoc_propose_layouts(byoc_graph_module_t *module, const byoc_targe
 byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag) {
   // Later steps of the pipeline rely on these passes; they are no improvements.
   static const char *const needed[] = {
-      "infer-types",    "inline-functions",  "differentiate",           "canonicalise",
-      "simplify",       "inline-composites", "name-unknown-dimensions", "settle-layouts",
-      "cancel-layouts", "lower-kernels",     "spread-devices",          "plan-devices"};
+      "infer-types",    "inline-functions", "differentiate",     "canonicalise",
+      "simplify",       "settle-constants", "inline-composites", "name-unknown-dimensions",
+      "settle-layouts", "cancel-layouts",   "lower-kernels",     "spread-devices",
+      "plan-devices"};
   const byoc_pass_t *pass = byoc_pass_find(name);
   if (pass == NULL) return byoc_passes_unknown(&byoc_graph_passes, name, diag);
   const bool is_for_compilers = pass->argument != NULL && strcmp(pass->argument, "compiler") == 0;

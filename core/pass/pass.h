@@ -21,7 +21,9 @@
   X(keep_packed_weights, "keep-packed-weights", PLAIN, FUNCTIONS,                                                      \
     "let products read weights of few bits without unpacking them first")                                              \
   X(fold_constants, "fold-constants", PLAIN, FUNCTIONS,                                                                \
-    "compute nodes that depend on constants and known shapes only")                                                    \
+    "compute nodes that depend on constants and known shapes only, except for DequantizeLinear")                       \
+  X(fold_dequantised, "fold-dequantised", PLAIN, FUNCTIONS,                                                            \
+    "compute nodes that depend on constants only, among them DequantizeLinear of integers")                            \
   X(fold_pad, "fold-pad", PLAIN, FUNCTIONS, "fold padding with zeros into the convolution or average after it")        \
   X(cut_kernels, "cut-kernels", PLAIN, FUNCTIONS, "remove the taps of convolutions that read nothing but padding")     \
   X(recognise_activations, "recognise-activations", PLAIN, FUNCTIONS,                                                  \
@@ -38,6 +40,8 @@
   X(simplify, "simplify", LIST, FUNCTIONS,                                                                             \
     "all of the above, fold-quantised, split-recurrent, split-transposed and, for targets, recognise-attention, "      \
     "until nothing changes (8 rounds at most)")                                                                        \
+  X(settle_constants, "settle-constants", TARGETS, FUNCTIONS,                                                          \
+    "the passes of simplify that fold constants, or keep them packed, before a model is copied or cut")                \
   X(choose_lengths, "choose-lengths", PLAIN, FUNCTIONS,                                                                \
     "branch by the lengths of lists that decide shapes and are known at run time only")                                \
   X(choose_ranks, "choose-ranks", PLAIN, FUNCTIONS, "branch by the ranks of tensors that are known at run time only")  \

@@ -104,6 +104,18 @@ static byoc_value_t *cut(resharder_t *r, byoc_value_t *x, int32_t k, const byoc_
   return byoc_write_reshape(w, slice->results[0], b.dims, b.rank);
 }
 
+// Elements of less than a byte lie in it lowest first; bits that are written one by one are 0 before.
+static void copy_bits(uint8_t *to, size_t to_bit, const uint8_t *from, size_t from_bit, size_t count) {
+  if (to_bit % 8 == 0 && from_bit % 8 == 0 && count % 8 == 0) {
+    memcpy(to + to_bit / 8, from + from_bit / 8, count / 8);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const int bit = from[(from_bit + i) / 8] >> (from_bit + i) % 8 & 1;
+    to[(to_bit + i) / 8] |= (uint8_t)(bit << (to_bit + i) % 8);
+  }
+}
+
 // The same for a constant, whose block is another constant.
 static byoc_value_t *cut_constant(resharder_t *r, byoc_value_t *x, int32_t k, const byoc_spread_axis_t *to) {
   const byoc_constant_t *from = x->constant;
@@ -118,19 +130,20 @@ static byoc_value_t *cut_constant(resharder_t *r, byoc_value_t *x, int32_t k, co
     r->w.failed = true;
     return NULL;
   }
-  size_t run = byoc_dtype_bits(type->dtype) / 8, outer = (size_t)to->parts;
+  size_t run = byoc_dtype_bits(type->dtype), outer = (size_t)to->parts; // in bits
   for (int32_t d = 0; d < to->dim; ++d) outer *= (size_t)b.dims[d];
   for (int32_t d = to->dim; d < b.rank; ++d) run *= (size_t)b.dims[d];
   run /= (size_t)to->parts;
   const size_t members = (size_t)b.members, at = (size_t)r->mesh->coordinates[k];
+  if (run % 8 != 0) memset(data, 0, (size_t)byoc_type_size_bytes(type));
   for (size_t o = 0; o < outer && run > 0; ++o) {
-    memcpy((uint8_t *)data + o * run, (const uint8_t *)from->data + (o * members + at) * run, run);
+    copy_bits((uint8_t *)data, o * run, (const uint8_t *)from->data, (o * members + at) * run, run);
   }
   return value;
 }
 
 static bool is_cut_when_built(const byoc_value_t *x) {
-  return byoc_value_is_constant(x) && x->type->dtype != BYOC_DTYPE_STRING && byoc_dtype_bits(x->type->dtype) % 8 == 0;
+  return byoc_value_is_constant(x) && x->type->dtype != BYOC_DTYPE_STRING;
 }
 
 // ---- collectives ----

@@ -110,6 +110,9 @@ static byoc_status_t cut_parameter(sharder_t *s, byoc_value_t *parameter) {
 
 // ---- resharding ----
 
+static byoc_status_t cut_computed(sharder_t *s, byoc_value_t *value, const byoc_spread_t *to, byoc_node_t *before,
+                                  byoc_value_t **out_value);
+
 static byoc_status_t value_as(sharder_t *s, byoc_value_t *value, const byoc_spread_t *to, byoc_node_t *before,
                               byoc_value_t **out_value) {
   const entry_t *entry = entry_of(s, value);
@@ -121,7 +124,10 @@ static byoc_status_t value_as(sharder_t *s, byoc_value_t *value, const byoc_spre
     *out_value = known->made;
     return BYOC_OK;
   }
-  BYOC_RETURN_IF_ERROR(byoc_reshard(entry->now, &entry->spread, to, &s->mesh, before, s->diag, out_value));
+  BYOC_RETURN_IF_ERROR(cut_computed(s, value, to, before, out_value));
+  if (*out_value == entry->now) {
+    BYOC_RETURN_IF_ERROR(byoc_reshard(entry->now, &entry->spread, to, &s->mesh, before, s->diag, out_value));
+  }
   *s->changes += 1;
   const resharded_t made = {value, *to, *out_value};
   return byoc_vector_push(&s->resharded, byoc_arena_allocator(&s->arena), made) ? BYOC_OK
@@ -160,14 +166,13 @@ static bool fits(const sharder_t *s, const byoc_spread_t *spread, const byoc_typ
   return true;
 }
 
-static byoc_status_t plan_axis(sharder_t *s, const byoc_node_t *node, int32_t k, plan_t *plan) {
+// `given` has an element for each operand.
+static byoc_status_t plan_axis(sharder_t *s, const byoc_node_t *node, int32_t k, const byoc_spread_axis_t *given,
+                               plan_t *plan) {
   const uint32_t operands = node->operand_count, results = node->result_count;
-  byoc_spread_axis_t *axes = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_axis_t, 2 * (size_t)operands + results + 1);
+  byoc_spread_axis_t *axes = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_axis_t, (size_t)operands + results + 1);
   if (axes == NULL) return byoc_diag_out_of_memory(s->diag);
-  byoc_spread_axis_t *given = axes, *wanted = axes + operands, *made = wanted + operands;
-  for (uint32_t i = 0; i < operands; ++i) {
-    if (node->operands[i] != NULL) given[i] = entry_of(s, node->operands[i])->spread.axes[k];
-  }
+  byoc_spread_axis_t *wanted = axes, *made = wanted + operands;
   const byoc_shard_rule_t rule = {.node = node,
                                   .types = plan->types,
                                   .given = given,
@@ -191,7 +196,7 @@ static byoc_status_t plan_axis(sharder_t *s, const byoc_node_t *node, int32_t k,
   return BYOC_OK;
 }
 
-static byoc_status_t plan_node(sharder_t *s, const byoc_node_t *node, plan_t *plan) {
+static byoc_status_t begin_plan(sharder_t *s, const byoc_node_t *node, plan_t *plan) {
   plan->types = BYOC_ARENA_ARRAY(&s->arena, const byoc_type_t *, (size_t)node->operand_count + 1);
   plan->wanted = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_t, (size_t)node->operand_count + 1);
   plan->made = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_t, (size_t)node->result_count + 1);
@@ -199,7 +204,73 @@ static byoc_status_t plan_node(sharder_t *s, const byoc_node_t *node, plan_t *pl
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (node->operands[i] != NULL) plan->types[i] = entry_of(s, node->operands[i])->type;
   }
-  for (int32_t k = 0; k < s->mesh.axis_count; ++k) BYOC_RETURN_IF_ERROR(plan_axis(s, node, k, plan));
+  return BYOC_OK;
+}
+
+static byoc_status_t plan_node(sharder_t *s, const byoc_node_t *node, plan_t *plan) {
+  byoc_spread_axis_t *given = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_axis_t, (size_t)node->operand_count + 1);
+  if (given == NULL) return byoc_diag_out_of_memory(s->diag);
+  BYOC_RETURN_IF_ERROR(begin_plan(s, node, plan));
+  for (int32_t k = 0; k < s->mesh.axis_count; ++k) {
+    for (uint32_t i = 0; i < node->operand_count; ++i) {
+      if (node->operands[i] != NULL) given[i] = entry_of(s, node->operands[i])->spread.axes[k];
+    }
+    BYOC_RETURN_IF_ERROR(plan_axis(s, node, k, given, plan));
+  }
+  return BYOC_OK;
+}
+
+// ---- weights that are computed ----
+
+// Finds the sharding of the operands, led by the first one, that gives the result along axis k as `to` says.
+static byoc_status_t plan_backwards(sharder_t *s, const byoc_node_t *node, int32_t k, const byoc_spread_axis_t *to,
+                                    plan_t *plan, bool *out_found) {
+  *out_found = to->kind == BYOC_SPREAD_WHOLE;
+  if (to->kind != BYOC_SPREAD_SPLIT || !byoc_is_ranked(plan->types[0])) return BYOC_OK;
+  byoc_spread_axis_t *given = BYOC_ARENA_ARRAY(&s->arena, byoc_spread_axis_t, (size_t)node->operand_count);
+  if (given == NULL) return byoc_diag_out_of_memory(s->diag);
+  for (int32_t d = 0; d < plan->types[0]->rank && !*out_found; ++d) {
+    given[0] = byoc_shard_split(d, to->parts);
+    BYOC_RETURN_IF_ERROR(plan_axis(s, node, k, given, plan));
+    *out_found = byoc_spread_axis_equal(&plan->made[0].axes[k], to);
+  }
+  return BYOC_OK;
+}
+
+static byoc_node_t *copy_with(sharder_t *s, const byoc_node_t *node, byoc_value_t *const *operands,
+                              byoc_node_t *before) {
+  byoc_node_t *copy = byoc_node_create(before->block, before, node->domain, node->op, node->since_version, operands,
+                                       node->operand_count, 1);
+  if (copy == NULL || !byoc_attributes_copy(&copy->attributes, &node->attributes)) return NULL;
+  copy->name = node->name;
+  return byoc_infer_node(copy, s->diag) == BYOC_OK ? copy : NULL;
+}
+
+// Of a whole value that is computed from constants, DequantizeLinear(w) say, the constants are cut: each rank computes
+// its block. If there is no rule for that, *out_value stays.
+static byoc_status_t cut_computed(sharder_t *s, byoc_value_t *value, const byoc_spread_t *to, byoc_node_t *before,
+                                  byoc_value_t **out_value) {
+  const entry_t *entry = entry_of(s, value);
+  byoc_node_t *node = byoc_value_producer(value);
+  if (node == NULL || entry->now != value || !byoc_spread_is_whole(&entry->spread)) return BYOC_OK;
+  if (!byoc_shard_is_weight(value) || node->result_count != 1 || !byoc_has_operand(node, 0)) return BYOC_OK;
+  if (byoc_node_is_onnx(node, "Reshape")) return BYOC_OK; // it would need another shape
+  plan_t plan;
+  bool found = true;
+  BYOC_RETURN_IF_ERROR(begin_plan(s, node, &plan));
+  for (int32_t k = 0; k < s->mesh.axis_count && found; ++k) {
+    BYOC_RETURN_IF_ERROR(plan_backwards(s, node, k, &to->axes[k], &plan, &found));
+  }
+  byoc_value_t **operands = BYOC_ARENA_ARRAY(&s->arena, byoc_value_t *, node->operand_count);
+  if (operands == NULL) return byoc_diag_out_of_memory(s->diag);
+  if (!found) return BYOC_OK;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (node->operands[i] == NULL) continue;
+    BYOC_RETURN_IF_ERROR(value_as(s, node->operands[i], &plan.wanted[i], before, &operands[i]));
+  }
+  const byoc_node_t *made = copy_with(s, node, operands, before);
+  if (made == NULL) return byoc_diag_failure(s->diag);
+  *out_value = made->results[0];
   return BYOC_OK;
 }
 
@@ -246,6 +317,15 @@ static byoc_status_t adjust_sizes(sharder_t *s, byoc_node_t *node, const plan_t 
   return byoc_attributes_set_ints(&node->attributes, name, sizes.values, sizes.count)
              ? BYOC_OK
              : byoc_diag_out_of_memory(s->diag);
+}
+
+// K and N of a product by packed weights are those of this rank.
+static bool adjust_packed(sharder_t *s, byoc_node_t *node, const plan_t *plan) {
+  if (!byoc_node_is(node, "com.microsoft", "MatMulNBits")) return true;
+  const int64_t inner = cuts_of(s, &plan->wanted[0], plan->types[0]->rank - 1);
+  const int64_t columns = cuts_of(s, &plan->made[0], node->results[0]->type->rank - 1);
+  return byoc_attributes_set_int(&node->attributes, "K", byoc_node_int(node, "K") / inner) &&
+         byoc_attributes_set_int(&node->attributes, "N", byoc_node_int(node, "N") / columns);
 }
 
 // ---- nested blocks ----
@@ -301,6 +381,18 @@ static bool is_partial(const byoc_spread_t *spread) {
   return false;
 }
 
+// Removes the bias of a product, the last of its operands.
+static byoc_status_t take_bias(sharder_t *s, byoc_node_t *node, byoc_value_t **out_bias) {
+  uint32_t count = byoc_shard_bias(node);
+  if (count == 0 || !byoc_has_operand(node, count)) return BYOC_OK;
+  *out_bias = node->operands[count];
+  if (byoc_node_is_onnx(node, "Gemm") && node->since_version < 13) {
+    node->since_version = 13; // before 11 it had to have a bias
+  }
+  while (!byoc_has_operand(node, count - 1)) --count;
+  return byoc_node_set_operands(node, node->operands, count) ? BYOC_OK : byoc_diag_out_of_memory(s->diag);
+}
+
 static byoc_status_t shard_node(sharder_t *s, byoc_node_t *node) {
   plan_t plan;
   BYOC_RETURN_IF_ERROR(plan_node(s, node, &plan));
@@ -317,13 +409,10 @@ static byoc_status_t shard_node(sharder_t *s, byoc_node_t *node) {
   }
   for (uint32_t i = 0; i < node->result_count; ++i) entry_of(s, node->results[i])->spread = plan.made[i];
   byoc_value_t *bias = NULL;
-  if (byoc_node_is_onnx(node, "Gemm") && is_partial(&plan.made[0]) && byoc_has_operand(node, 2)) {
-    bias = node->operands[2];
-    if (node->since_version < 13) node->since_version = 13; // before 11 it had to have a bias
-    if (!byoc_node_set_operands(node, node->operands, 2)) return byoc_diag_out_of_memory(s->diag);
-  }
+  if (is_partial(&plan.made[0])) BYOC_RETURN_IF_ERROR(take_bias(s, node, &bias));
   if (changes) {
     BYOC_RETURN_IF_ERROR(adjust_sizes(s, node, &plan));
+    if (!adjust_packed(s, node, &plan)) return byoc_diag_out_of_memory(s->diag);
     for (uint32_t i = 0; i < node->result_count; ++i) node->results[i]->type = byoc_type_unknown();
     BYOC_RETURN_IF_ERROR(byoc_infer_node(node, s->diag));
     *s->changes += 1;

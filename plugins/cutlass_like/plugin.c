@@ -43,13 +43,21 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define TANH_GELU(p)                                                                                                   \
   "(Mul(Mul(" p ", " TANH(p) "), @) | Mul(Mul(" p ", @), " TANH(p) ") | Mul(" p ", Mul(" TANH(p) ", @)))"
 #define ANY_LAYOUT  "byoc::FromBlocked?(_)"
-#define CONV        "(Conv(" ANY_LAYOUT ", @) | Conv(" ANY_LAYOUT ", @, @))"
+#define CONV_OF(x)  "(Conv(" x ", @) | Conv(" x ", @, @))"
+#define CONV        CONV_OF(ANY_LAYOUT)
 #define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
 #define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
 #define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @) | byoc::PackedMatMul(_, @, @, ...))"
 #define GEMM_BIAS   "{Add|Mul|Div}?(" CONST_GEMM ", @)"
 #define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
+
+// The same between casts from f16 or bf16 to f32 and back, which loads and stores do. `x` and `y`: the operands.
+#define MAYBE_CAST        "Cast?(_)"
+#define ACT_IF_ANY(p)     "{Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}?(" p ")"
+#define CAST_CONV(x)      ACT_IF_ANY("Add?({Add|Mul}?(BatchNormalization?(" CONV_OF(x) ", @, @, @, @), @), _)")
+#define CAST_GEMM(x)      ACT_IF_ANY("Add?({Add|Mul|Div}?((Gemm(" x ", @) | Gemm(" x ", @, @) | MatMul(" x ", @)), @), _)")
+#define CAST_MATMUL(x, y) ACT_IF_ANY("{Add|Mul|Div}?((Gemm(" x ", " y ") | MatMul(" x ", " y ")), @)")
 
 // Products of bytes, and the operators that make floats of their sums.
 #define BYTES_LINEAR                                                                                                   \
@@ -76,6 +84,13 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 // Rows are tried in this order, so the largest patterns come first.
 static const byoc_rule_t rules[] = {
     RULE("attention", "Attention(_, _, _, ...)"),
+    RULE("conv_cast", "Cast(" CAST_CONV(MAYBE_CAST) ")"),
+    RULE("gemm_cast", "Cast(" CAST_GEMM(MAYBE_CAST) ")"),
+    RULE("matmul_cast", "Cast(" CAST_MATMUL(MAYBE_CAST, MAYBE_CAST) ")"),
+    RULE("conv_of_cast", CAST_CONV("Cast(_)")),
+    RULE("gemm_of_cast", CAST_GEMM("Cast(_)")),
+    RULE("matmul_of_casts", CAST_MATMUL("Cast(_)", MAYBE_CAST)),
+    RULE("matmul_of_cast", CAST_MATMUL("_", "Cast(_)")),
     CONV_RULE("conv_gate", GATED(CONV_BIAS)),
     CONV_RULE("conv_add_act", ACTIVATED("Add(" CONV_BIAS ", " ANY_LAYOUT ")")),
     CONV_RULE("conv_act_add", "Add(" ACTIVATED(CONV_BIAS) ", " ANY_LAYOUT ")"),

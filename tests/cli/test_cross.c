@@ -2,7 +2,9 @@
 // The same model and inputs give the same numbers from programs in C, C++, Python and Rust, and on other machines:
 // under qemu-user or, for another libc, on this one. What is not installed is skipped.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/file.h"
 #include "models.h"
@@ -28,11 +30,11 @@ static void need(const char *programs) {
   byoc_test_skip("one of these is not installed: %s", programs);
 }
 
-// The numbers of one line each must be those of the host, but for sums that were taken in another order.
-static void expect_numbers(const char *path, double tolerance) {
+// The numbers of one line each must be those of `reference`, but for sums that were taken in another order.
+static void expect_numbers_of(const char *reference, const char *path, double tolerance) {
   byoc_diag_t diag = {0};
   char *texts[2] = {NULL, NULL}, *at[2];
-  const char *const paths[2] = {"host.txt", path};
+  const char *const paths[2] = {reference, path};
   for (int i = 0; i < 2; ++i) {
     size_t size = 0;
     byoc_test_ok(byoc_file_read(paths[i], byoc_allocator_system(), &diag, &texts[i], &size), &diag);
@@ -45,6 +47,10 @@ static void expect_numbers(const char *path, double tolerance) {
   }
   free(texts[0]);
   free(texts[1]);
+}
+
+static void expect_numbers(const char *path, double tolerance) {
+  expect_numbers_of("host.txt", path, tolerance);
 }
 
 // Builds for a triple by some targets, links a static program, and runs it.
@@ -100,6 +106,74 @@ static void test_aarch64_has_products_of_bytes_and_bf16(void **state) {
   byoc_test_shell(0, "aarch64-linux-gnu-objdump -d program | grep -c usdot");
   run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=neoverse-v1 -precision=bf16'", "qemu-aarch64", 0.01);
   byoc_test_shell(0, "aarch64-linux-gnu-objdump -d program | grep -c bfdot");
+}
+
+static void write_weights(FILE *file, const char *name, const char *type, int count) {
+  uint32_t random = 7;
+  fprintf(file, "  constant @%s : %s = [", name, type);
+  for (int i = 0; i < count; ++i) {
+    random = random * 1664525u + 1013904223u;
+    fprintf(file, "%s%.4f", i > 0 ? ", " : "", (double)(int32_t)random / 4e9);
+  }
+  fprintf(file, "]\n");
+}
+
+// A network in f16 or bf16 between casts: a convolution, a depthwise one, a product with few rows and one with many.
+static void write_half(const char *path, const char *type) {
+  FILE *file = fopen(path, "w");
+  char weights[4][40];
+  static const char *const shapes[] = {"24,4,3,3", "24,1,3,3", "24,20", "20,10"};
+  static const int counts[] = {24 * 4 * 9, 24 * 9, 24 * 20, 20 * 10};
+  assert_non_null(file);
+  fprintf(file, "module {\n");
+  for (int i = 0; i < 4; ++i) {
+    char name[8];
+    snprintf(name, sizeof(name), "w%d", i);
+    snprintf(weights[i], sizeof(weights[i]), "%s[%s]", type, shapes[i]);
+    write_weights(file, name, weights[i], counts[i]);
+  }
+  fprintf(file,
+          "  func @main(%%x : f32[1,4,7,5]) -> (%%y : f32[1,10]) {\n"
+          "    %%0 = Cast@13(%%x) {to = %d} : %s[1,4,7,5]\n"
+          "    %%1 = Conv@11(%%0, @w0) {pads = [1, 1, 1, 1]} : %s[1,24,7,5]\n"
+          "    %%2 = Relu@14(%%1) : %s[1,24,7,5]\n"
+          "    %%3 = Conv@11(%%2, @w1) {group = 24, pads = [1, 1, 1, 1]} : %s[1,24,7,5]\n"
+          "    %%4 = Transpose@13(%%3) {perm = [0, 2, 3, 1]} : %s[1,7,5,24]\n"
+          "    %%5 = MatMul@13(%%4, @w2) : %s[1,7,5,20]\n"
+          "    %%6 = ReduceMean@13(%%5) {axes = [1, 2], keepdims = 0} : %s[1,20]\n"
+          "    %%7 = MatMul@13(%%6, @w3) : %s[1,10]\n"
+          "    %%y = Cast@13(%%7) {to = 1} : f32[1,10]\n"
+          "    return %%y\n  }\n}\n",
+          strcmp(type, "f16") == 0 ? BYOC_DTYPE_F16 : BYOC_DTYPE_BF16, type, type, type, type, type, type, type, type);
+  assert_int_equal(fclose(file), 0);
+}
+
+// The last digit of the results, which each target rounds once.
+static void expect_half(const char *type) {
+  expect_numbers_of("half.txt", "other.txt", strcmp(type, "f16") == 0 ? 2e-3 : 2e-2);
+}
+
+static void test_f16_and_bf16_are_taken_on_each_machine(void **state) {
+  (void)state;
+  static const char *const types[] = {"f16", "bf16"};
+  for (size_t i = 0; i < 2; ++i) {
+    write_half("half.byoc", types[i]);
+    byoc_test_shell(0, "byoc build half.byoc --name model -t c -o c.a && cc " CC_FLAGS " " PROGRAM
+                       " c.a -lm -lpthread -o c_program && ./c_program > half.txt");
+    byoc_test_shell(0, "byoc build half.byoc --name model -t 'cutlass; c' -o half.a && cc " CC_FLAGS " " PROGRAM
+                       " half.a -lm -lpthread -o program && BYOC_VERIFY=1 ./program > other.txt");
+    byoc_test_printed("cutlass 5 operators in 4 regions");
+    expect_half(types[i]);
+    if (byoc_test_try_shell("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64") != 0) continue;
+    for (int portable = 0; portable < 2; ++portable) {
+      byoc_test_shell(0,
+                      "byoc build half.byoc --name model --triple aarch64-linux-gnu -t 'cutlass -mcpu=%s; c' -o half.a "
+                      "&& aarch64-linux-gnu-gcc " CC_FLAGS " -static " PROGRAM " half.a -lm -lpthread -o program && "
+                      "BYOC_VERIFY=1 qemu-aarch64 ./program > other.txt",
+                      portable ? "portable" : "cortex-a72");
+      expect_half(types[i]);
+    }
+  }
 }
 
 static void test_static_programs_run_on_riscv64(void **state) {
@@ -265,6 +339,7 @@ int main(void) {
       cmocka_unit_test(test_a_program_in_rust_gets_the_same_numbers),
       byoc_test_long_only(test_static_programs_run_on_aarch64),
       byoc_test_long_only(test_aarch64_has_products_of_bytes_and_bf16),
+      cmocka_unit_test(test_f16_and_bf16_are_taken_on_each_machine),
       cmocka_unit_test(test_static_programs_run_on_riscv64),
       byoc_test_long_only(test_static_programs_run_on_arm),
       cmocka_unit_test(test_shared_objects_run_on_arm),

@@ -108,6 +108,26 @@ static void test_a23_a_declined_node_carries_the_reason(void **state) {
                                                               "'first -answer=decline' | grep -c 'declined it later'");
 }
 
+// Casts from f16 to f32 in front of a product and back behind it are part of its region; other casts are not.
+static void test_casts_of_f16_belong_to_a_product(void **state) {
+  (void)state;
+  static const char *const types[] = {"f16", "i64"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_test_shell(0,
+                    "printf 'module {\n  constant @w : f32[16,8] = splat 0.25\n  func @main(%%%%x : %s[4,16]) -> "
+                    "(%%%%y : f16[4,8]) {\n    %%%%0 = Cast@13(%%%%x) {to = 1} : f32[4,16]\n    %%%%1 = "
+                    "MatMul@13(%%%%0, @w) : f32[4,8]\n    %%%%2 = Relu@14(%%%%1) : f32[4,8]\n    %%%%y = "
+                    "Cast@13(%%%%2) {to = 10} : f16[4,8]\n    return %%%%y\n  }\n}\n' > cast.byoc && "
+                    "byoc build cast.byoc --plan=greedy -t 'cutlass; c' -o cast.so",
+                    types[i]);
+    byoc_test_printed(i == 0 ? "cutlass 4 operators in 1 region, c 0 operators"
+                             : "cutlass 3 operators in 1 region, c 1 operator");
+    byoc_test_shell(0,
+                    "byoc run cast.byoc --random --evaluate --output-dir . && BYOC_VERIFY=1 byoc run cast.so --random "
+                    "-e y=y.npy");
+  }
+}
+
 // However many targets give a function back, the next one is asked.
 static void test_the_next_target_is_asked_however_many_give_back(void **state) {
   (void)state;
@@ -396,6 +416,7 @@ int main(void) {
       cmocka_unit_test(test_c10_one_node_is_explained),
       cmocka_unit_test(test_a_size_price_is_a_percentage),
       cmocka_unit_test(test_a23_a_declined_node_carries_the_reason),
+      cmocka_unit_test(test_casts_of_f16_belong_to_a_product),
       cmocka_unit_test(test_the_next_target_is_asked_however_many_give_back),
       cmocka_unit_test(test_rules_are_chosen_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),

@@ -11,10 +11,11 @@
 
 #include "core/base/file.h"
 #include "core/base/process.h"
+#include "core/ir/element.h"
 #include "core/targets/cpu.h"
 
 void kernels_begin(kernels_t *kernels, byoc_cutlass_isa_t isa) {
-  *kernels = (kernels_t){.isa = isa};
+  *kernels = (kernels_t){.isa = isa, .half = ""};
   byoc_cutlass_emit_prelude(&kernels->text, isa);
 }
 
@@ -34,7 +35,7 @@ static void run_compiler(const char *source, const char *object, const kernels_t
                           "-ffp-contract=fast"};
   size_t n = 7;
   char words[256];
-  byoc_cutlass_isa_flags(kernels->isa, kernels->dot, words, sizeof(words));
+  byoc_cutlass_isa_flags(kernels->isa, kernels->dot, kernels->half, words, sizeof(words));
   size_t used = strlen(words);
   snprintf(words + used, sizeof(words) - used, " %s", flags);
   for (char *save = NULL, *flag = strtok_r(words, " ", &save); flag; flag = strtok_r(NULL, " ", &save)) {
@@ -129,4 +130,24 @@ guarded_t guarded_create(size_t size_bytes, size_t alignment) {
 void guarded_destroy(guarded_t *memory) {
   if (memory->pages) munmap(memory->pages, memory->size_bytes);
   *memory = (guarded_t){0};
+}
+
+static uint32_t dtype_of(uint32_t type) {
+  return type ? type : BYOC_DTYPE_F32;
+}
+
+float kernels_round(uint32_t type, float value) {
+  float bits = 0;
+  byoc_element_set_f64(dtype_of(type), &bits, 0, value);
+  return kernels_element(type, &bits, 0);
+}
+
+guarded_t kernels_narrow(uint32_t type, const float *values, int64_t count) {
+  guarded_t tensor = guarded_create((size_t)(count * byoc_cutlass_type_bytes(type)), 2);
+  for (int64_t i = 0; i < count; ++i) byoc_element_set_f64(dtype_of(type), tensor.data, (size_t)i, values[i]);
+  return tensor;
+}
+
+float kernels_element(uint32_t type, const void *data, int64_t i) {
+  return (float)byoc_element_f64(dtype_of(type), data, (size_t)i);
 }

@@ -15,7 +15,8 @@
 typedef struct kernels_t {
   byoc_plugin_string_t text; // may be added to before it is compiled
   byoc_cutlass_isa_t isa;
-  uint32_t dot; // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
+  uint32_t dot;     // dot that functions may use too; BYOC_CUTLASS_DOT_F32 unless it is set before compiling
+  const char *half; // feature for f16 that functions may use too; ""
   size_t count;
   void *library;
   const byoc_packed_function_t *functions; // in the order in which they were added
@@ -47,5 +48,11 @@ typedef struct guarded_t {
 } guarded_t;
 guarded_t guarded_create(size_t size_bytes, size_t alignment);
 void guarded_destroy(guarded_t *memory);
+
+// Floats rounded to a type as problems name it, and a tensor of that type: f32, f16 or bf16. By core's conversions,
+// which share nothing with those of the kernels.
+float kernels_round(uint32_t type, float value);
+guarded_t kernels_narrow(uint32_t type, const float *values, int64_t count);
+float kernels_element(uint32_t type, const void *data, int64_t i);
 
 #endif // BYOC_TESTS_CUTLASS_KERNELS_H_

@@ -5,13 +5,15 @@
 #include <stdio.h>
 
 #include "kernels.h"
+#include "pack/pack_half.h"
 
-enum { SLOTS = 3, CASES = 4 };
+enum { SLOTS = 3, CASES = 7 };
 
 typedef struct case_t {
   int64_t n, k;
   bool transpose_b, has_residual;
   uint32_t activation;
+  byoc_cutlass_types_t types;
 } case_t;
 
 // Columns that lanes divide or not, fewer than a panel has, depth in several blocks, rows that share sets of the cache.
@@ -20,11 +22,15 @@ static const case_t cases[CASES] = {
     {131, 77, true, false, BYOC_CUTLASS_ACT_RELU},
     {5, 3, false, false, BYOC_CUTLASS_ACT_NONE},
     {400, 1024, false, true, BYOC_CUTLASS_ACT_RELU},
+    {131, 77, true, true, BYOC_CUTLASS_ACT_RELU, {BYOC_DTYPE_F16, BYOC_DTYPE_F16, BYOC_DTYPE_F16, BYOC_DTYPE_F16}},
+    {600, 700, false, false, BYOC_CUTLASS_ACT_NONE, {BYOC_DTYPE_BF16, BYOC_DTYPE_BF16, 0, BYOC_DTYPE_BF16}},
+    {96, 600, false, true, BYOC_CUTLASS_ACT_NONE, {0, BYOC_DTYPE_F16, 0, 0}},
 };
 static const int64_t row_counts[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 17, 19, 29, 100, 277};
 
 static byoc_cutlass_problem_t problem_of(const case_t *one) {
   return (byoc_cutlass_problem_t){.kind = BYOC_CUTLASS_GEMM,
+                                  .types = one->types,
                                   .gemm = {.m = BYOC_CUTLASS_OPEN_ROWS,
                                            .n = one->n,
                                            .k = one->k,
@@ -39,10 +45,10 @@ static byoc_cutlass_problem_t problem_of(const case_t *one) {
                                   .inputs = {0, 1, 2, 3}};
 }
 
-static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
+static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale, uint32_t type) {
   guarded_t buffer = guarded_create((size_t)count * sizeof(float), sizeof(float));
   float *values = buffer.data;
-  for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
+  for (int64_t i = 0; i < count; ++i) values[i] = kernels_round(type, byoc_test_float(random) * scale);
   return buffer;
 }
 
@@ -55,29 +61,37 @@ static double expected(const case_t *one, const float *a, const float *b, int64_
 
 // One call with `rows` rows, as [2, rows / 2, n] where that is possible: all axes but the last are rows.
 static void check_rows(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function,
-                       const float *weights, const float *packed, int64_t rows, int32_t threads) {
+                       const float *weights, const void *packed, int64_t rows, int32_t threads) {
   byoc_test_random_t random = {(uint64_t)rows + 7};
   const byoc_cutlass_problem_t problem = problem_of(one);
-  guarded_t a = make_random(&random, rows * one->k, 1.0f), bias = make_random(&random, one->n, 1.0f);
-  guarded_t residual = make_random(&random, rows * one->n, 1.0f);
+  guarded_t a = make_random(&random, rows * one->k, 1.0f, one->types.data);
+  guarded_t bias = make_random(&random, one->n, 1.0f, 0);
+  guarded_t residual = make_random(&random, rows * one->n, 1.0f, one->types.residual);
+  guarded_t data = kernels_narrow(one->types.data, a.data, rows * one->k);
+  guarded_t added = kernels_narrow(one->types.residual, residual.data, rows * one->n);
   const size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(&problem, plan);
   guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
-  guarded_t result = guarded_create((size_t)(rows * one->n) * sizeof(float), sizeof(float));
+  guarded_t result = guarded_create((size_t)(rows * one->n * byoc_cutlass_type_bytes(one->types.result)), 2);
+  const double error = one->types.result == BYOC_DTYPE_F16    ? 6e-4
+                       : one->types.result == BYOC_DTYPE_BF16 ? 4.2e-3
+                                                              : 1e-4;
   int64_t shape[] = {rows % 2 ? 1 : 2, rows % 2 ? rows : rows / 2, one->n};
-  DLTensor tensors[] = {{.data = a.data},
+  DLTensor tensors[] = {{.data = data.data},
                         {.data = (void *)(uintptr_t)packed},
                         {.data = bias.data},
-                        {.data = residual.data},
+                        {.data = added.data},
                         {.data = result.data, .ndim = 3, .shape = shape}};
   kernels_call(function, tensors, 4, 1, threads, workspace.data, workspace_size);
   for (int64_t i = 0; i < rows * one->n; ++i) {
     double want = expected(one, a.data, weights, i / one->n, i % one->n) + bias.data[i % one->n];
     if (one->has_residual) want += residual.data[i];
     if (one->activation == BYOC_CUTLASS_ACT_RELU) want = fmax(want, 0);
-    if (!(fabs(result.data[i] - want) <= 1e-4 + 1e-4 * fabs(want)))
+    const float got = kernels_element(one->types.result, result.data, i);
+    if (!(fabs(got - want) <= 1e-4 + error * fabs(want)))
       fail_msg("isa %u, %lldx%lldx%lld, %d threads: element %lld is %g, not %g", plan->isa, (long long)rows,
-               (long long)one->n, (long long)one->k, threads, (long long)i, (double)result.data[i], want);
+               (long long)one->n, (long long)one->k, threads, (long long)i, (double)got, want);
   }
+  guarded_destroy(&data), guarded_destroy(&added);
   guarded_destroy(&a), guarded_destroy(&bias), guarded_destroy(&residual);
   guarded_destroy(&workspace), guarded_destroy(&result);
 }
@@ -85,9 +99,16 @@ static void check_rows(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_
 static void check_case(const case_t *one, const byoc_cutlass_plan_t *plan, byoc_packed_function_t function) {
   byoc_test_random_t random = {42};
   const byoc_cutlass_problem_t problem = problem_of(one);
-  guarded_t weights = make_random(&random, one->n * one->k, 0.2f);
-  guarded_t packed = guarded_create(byoc_cutlass_packed_floats(&problem, plan) * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+  guarded_t weights = make_random(&random, one->n * one->k, 0.2f, one->types.weights);
+  const size_t count = byoc_cutlass_packed_floats(&problem, plan);
+  guarded_t packed = guarded_create(count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
   byoc_cutlass_pack_weights(&problem, plan, weights.data, packed.data);
+  if (byoc_cutlass_is_half(one->types.weights)) {
+    guarded_t halves = guarded_create(count * 2, BYOC_BUFFER_ALIGNMENT);
+    byoc_cutlass_narrow(one->types.weights, packed.data, (int64_t)count, (uint16_t *)(void *)halves.data);
+    guarded_destroy(&packed);
+    packed = halves;
+  }
   for (size_t i = 0; i < sizeof(row_counts) / sizeof(*row_counts); ++i) {
     check_rows(one, plan, function, weights.data, packed.data, row_counts[i], 1);
     check_rows(one, plan, function, weights.data, packed.data, row_counts[i], SLOTS);
@@ -103,6 +124,7 @@ static void test_open_rows(void **state) {
     byoc_cutlass_plan_t plans[CASES];
     kernels_t kernels;
     kernels_begin(&kernels, isa);
+    kernels.half = byoc_cutlass_half_feature(isa);
     for (size_t c = 0; c < CASES; ++c) {
       const byoc_cutlass_problem_t problem = problem_of(&cases[c]);
       byoc_cutlass_plan_default(&problem, isa, SLOTS, true, &plans[c]);

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels.h"
+#include "pack/pack_half.h"
 
 enum { MOST_PLANS = 1024, MOST_KEPT = 8, MOST_SIZES = 8, SLOTS = 3 };
 
@@ -17,10 +19,10 @@ typedef struct tensors_t {
   int64_t data_shape[4], result_shape[4]; // of a convolution; read where something is open
 } tensors_t;
 
-static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale) {
+static guarded_t make_random(byoc_test_random_t *random, int64_t count, float scale, uint32_t type) {
   guarded_t buffer = guarded_create((size_t)count * sizeof(float), sizeof(float));
   float *values = buffer.data;
-  for (int64_t i = 0; i < count; ++i) values[i] = byoc_test_float(random) * scale;
+  for (int64_t i = 0; i < count; ++i) values[i] = kernels_round(type, byoc_test_float(random) * scale);
   return buffer;
 }
 
@@ -101,10 +103,11 @@ static void make_tensors(const byoc_cutlass_problem_t *problem, tensors_t *t) {
       conv ? c->groups * c->out * c->in * c->kernel_h * c->kernel_w : matrix_count(g, g->repeat_b) * g->k * g->n;
   t->result_count = conv ? c->batch * c->groups * c->out * c->out_h * c->out_w : byoc_cutlass_batch(g) * g->m * g->n;
   t->bias_count = conv ? c->groups * c->out : g->n;
-  t->data = make_random(&random, t->data_count, 1.0f);
-  t->weights = make_random(&random, t->weight_count, 0.2f);
-  if (problem->epilogue.has_bias) t->bias = make_random(&random, t->bias_count, 1.0f);
-  if (problem->epilogue.has_residual) t->residual = make_random(&random, t->result_count, 1.0f);
+  t->data = make_random(&random, t->data_count, 1.0f, problem->types.data);
+  t->weights = make_random(&random, t->weight_count, 0.2f, problem->types.weights);
+  if (problem->epilogue.has_bias) t->bias = make_random(&random, t->bias_count, 1.0f, 0);
+  if (problem->epilogue.has_residual)
+    t->residual = make_random(&random, t->result_count, 1.0f, problem->types.residual);
   t->expected = malloc((size_t)t->result_count * sizeof(float));
   assert_non_null(t->expected);
   for (int64_t i = 0; i < t->result_count; ++i) {
@@ -132,22 +135,35 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                        byoc_packed_function_t function, int32_t threads, const char *name) {
   size_t packed_count = byoc_cutlass_packed_floats(problem, plan);
   size_t workspace_size = (size_t)byoc_cutlass_workspace_bytes(problem, plan);
-  guarded_t result = guarded_create((size_t)t->result_count * sizeof(float), sizeof(float));
+  const byoc_cutlass_types_t *types = &problem->types;
+  // Half of the last digit of f16 or bf16, and a little for sums.
+  const float error = !byoc_cutlass_is_half(types->result) ? 1e-4f : types->result == BYOC_DTYPE_F16 ? 6e-4f : 4.2e-3f;
+  guarded_t result = guarded_create((size_t)(t->result_count * byoc_cutlass_type_bytes(types->result)), 2);
+  guarded_t data = kernels_narrow(types->data, t->data.data, t->data_count), residual = {0};
+  if (t->residual.data) residual = kernels_narrow(types->residual, t->residual.data, t->result_count);
   guarded_t workspace = guarded_create(workspace_size, BYOC_BUFFER_ALIGNMENT);
   guarded_t packed = {0};
   if (packed_count > 0) {
-    packed = guarded_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
-    byoc_cutlass_pack_weights(problem, plan, t->weights.data, packed.data);
+    guarded_t floats = guarded_create(packed_count * sizeof(float), BYOC_BUFFER_ALIGNMENT);
+    byoc_cutlass_pack_weights(problem, plan, t->weights.data, floats.data);
+    packed = guarded_create(packed_count * (size_t)byoc_cutlass_type_bytes(types->weights), BYOC_BUFFER_ALIGNMENT);
+    if (byoc_cutlass_is_half(types->weights))
+      byoc_cutlass_narrow(types->weights, floats.data, (int64_t)packed_count, (uint16_t *)(void *)packed.data);
+    else
+      memcpy(packed.data, floats.data, packed_count * sizeof(float));
+    guarded_destroy(&floats);
+  } else {
+    packed = kernels_narrow(types->weights, t->weights.data, t->weight_count);
   }
-  DLTensor tensors[] = {{.data = t->data.data, .ndim = 4, .shape = (int64_t *)t->data_shape},
-                        {.data = packed.data ? packed.data : t->weights.data},
+  DLTensor tensors[] = {{.data = data.data, .ndim = 4, .shape = (int64_t *)t->data_shape},
+                        {.data = packed.data},
                         {.data = t->bias.data},
-                        {.data = t->residual.data},
+                        {.data = residual.data},
                         {.data = result.data, .ndim = 4, .shape = (int64_t *)t->result_shape}};
   kernels_call(function, tensors, 4, 1, threads, workspace.data, workspace_size);
   for (int64_t i = 0; i < t->result_count; ++i) {
-    float got = result.data[result_at(problem, i)];
-    if (!(fabsf(got - t->expected[i]) <= 1e-4f + 1e-4f * fabsf(t->expected[i])))
+    float got = kernels_element(types->result, result.data, result_at(problem, i));
+    if (!(fabsf(got - t->expected[i]) <= 1e-4f + error * fabsf(t->expected[i])))
       fail_msg("%s, %lldx%lld: isa %u form %u edge %d transposed %d direct %d rows %d vectors %d depth %d panels %d, "
                "%d threads: "
                "element %lld is %g, not %g",
@@ -155,6 +171,7 @@ static void check_plan(const byoc_cutlass_problem_t *problem, const byoc_cutlass
                plan->transposed, plan->direct, plan->rows, plan->vectors, plan->block_depth, plan->block_panels,
                threads, (long long)i, (double)got, (double)t->expected[i]);
   }
+  guarded_destroy(&data), guarded_destroy(&residual);
   guarded_destroy(&packed);
   guarded_destroy(&workspace);
   guarded_destroy(&result);
@@ -266,6 +283,7 @@ static void run_cases(void) {
     if (!kernels_try_here(isa)) continue;
     kernels_t kernels;
     kernels_begin(&kernels, isa);
+    kernels.half = byoc_cutlass_half_feature(isa);
     for (size_t c = 0; c < cases.count; ++c) {
       case_t *one = &cases.items[c];
       choose_plans(one, isa);
@@ -609,6 +627,55 @@ static void test_matrices(void **state) {
   run_cases();
 }
 
+// Which tensors are of 16 bits: all, those that casts in front of the product widen, weights and result.
+static void test_half(void **state) {
+  (void)state;
+  enum { F16 = BYOC_DTYPE_F16, BF16 = BYOC_DTYPE_BF16 };
+  static const byoc_cutlass_types_t rows[] = {
+      {F16, F16, F16, F16}, {BF16, BF16, BF16, BF16}, {F16, 0, 0, 0}, {0, F16, 0, BF16}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    byoc_cutlass_problem_t problems[18];
+    uint32_t forms[18];
+    size_t count = 0;
+#define ADD(problem, its_forms) problems[count] = problem, forms[count++] = its_forms
+    ADD(matrices(1, 77, 130, true), FEW_ROWS | WEIGHTS);
+    ADD(matrices(5, 33, 20, true), FEW_ROWS | WEIGHTS);
+    ADD(matrices(40, 170, 1100, true), WEIGHTS);
+    problems[count - 1].epilogue.has_residual = true;
+    ADD(matrices(20, 50, 37, true), WEIGHTS);
+    problems[count - 1].gemm.transpose_a = true;
+    ADD(matrices(40, 70, 600, false), GEMM);
+    ADD(matrices(3, 70, 60, false), GEMM);
+    ADD(matrices(20, 50, 37, false), GEMM);
+    problems[count - 1].gemm.transpose_a = problems[count - 1].gemm.transpose_b = true;
+    ADD(matrices(2, 18, 25, false), DOT | GEMM);
+    problems[count - 1].gemm = (byoc_cutlass_gemm_t){
+        .m = 2, .n = 18, .k = 25, .transpose_b = true, .batch_rank = 2, .batch = {2, 3}, .repeat_a = {false, true}};
+    ADD(conv(2, 2, 19, 37, 9, 11, 3, 1, 1), IMPLICIT_GEMM | WINOGRAD | DIRECT);
+    problems[count - 1].epilogue.has_residual = true;
+    ADD(conv(1, 1, 140, 40, 12, 12, 3, 2, 1), IMPLICIT_GEMM | DIRECT);
+    ADD(conv(1, 1, 35, 23, 13, 17, 1, 1, 0), IMPLICIT_GEMM | DIRECT);
+    ADD(conv(1, 1, 140, 64, 3, 3, 3, 1, 1), IMPLICIT_GEMM | WINOGRAD | DIRECT);
+    ADD(conv(1, 7, 1, 2, 12, 20, 3, 1, 1), DEPTHWISE);
+    problems[count - 1].epilogue.has_residual = true;
+    ADD(conv(1, 30, 1, 1, 19, 21, 5, 2, 2), DEPTHWISE);
+#undef ADD
+    for (size_t p = 0; p < count; ++p) {
+      problems[p].types = rows[i];
+      add_case("half", &problems[p], forms[p]);
+    }
+    byoc_cutlass_problem_t open = conv(2, 1, 70, 24, 0, 0, 3, 2, 1); // deep enough to be split
+    open.conv.open_h = open.conv.open_w = true;
+    open.types = rows[i];
+    add_open_sizes("half, sizes", open, IMPLICIT_GEMM);
+    open = conv(2, 2, 19, 37, 0, 0, 3, 1, 1);
+    open.conv.open_h = open.conv.open_w = true;
+    open.types = rows[i];
+    add_open_sizes("half, by squares", open, IMPLICIT_GEMM | WINOGRAD);
+    run_cases();
+  }
+}
+
 // Forgets what a test that failed has left.
 static int start(void **state) {
   (void)state;
@@ -626,7 +693,7 @@ int main(int argc, char **argv) {
       cmocka_unit_test_setup(test_depthwise, start),        cmocka_unit_test_setup(test_negative_pads, start),
       cmocka_unit_test_setup(test_epilogues, start),        cmocka_unit_test_setup(test_blocked, start),
       cmocka_unit_test_setup(test_blocked_winograd, start), cmocka_unit_test_setup(test_blocked_depthwise, start),
-      cmocka_unit_test_setup(test_matrices, start),
+      cmocka_unit_test_setup(test_matrices, start),         cmocka_unit_test_setup(test_half, start),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,6 +221,7 @@ static void run_table(const byoc_target_list_t *targets) {
   batch->targets = targets;
   batch->folder = folder;
   byoc_switches_turn_off(&batch->switches, "fold-constants"); // what is folded does not run
+  byoc_switches_turn_off(&batch->switches, "fold-dequantised");
   for (size_t i = 0; i < byoc_op_count(); ++i) {
     const byoc_op_t *op = byoc_op_at(i);
     if (only != NULL && strcmp(only, op->name) != 0) continue;

@@ -38,6 +38,11 @@ byoc_add_row_program(B32 cache_key unit_plugin_tuning test_b32_the_cache_key_is_
 byoc_add_row_program(B32 dynamic_shapes unit_plugin_tuning test_b32_dynamic_shapes_get_a_default)
 byoc_add_row_program(B33 profile_entry unit_compose_artifact test_profile)
 byoc_add_row_program(B33 engine_nodes cli_profile test_engine)
+byoc_add_row_program(B34 variants cli_quantised_plans test_b34_variants_*)
+byoc_add_row_program(B34 parts cli_quantised_plans test_b34_parts_*)
+byoc_add_row_program(B34 levels_and_entries cli_quantised_plans test_b34_levels_*)
+byoc_add_row_program(B34 ranks cli_quantised_plans test_b34_ranks_*)
+byoc_add_row_program(B34 ranks_of_operators unit_pass_shard test_b34_*)
 
 byoc_add_row_program(C1 index_sets unit_collage_candidates sets_are_sets)
 byoc_add_row_program(C1 borders_and_validity unit_collage_candidates borders_and_validity)

@@ -10,6 +10,7 @@
 #include "cuda/generate_cuda.h"
 #include "emit/emit.h"
 #include "pack/pack.h"
+#include "pack/pack_half.h"
 #include "pack/pack_words.h"
 
 // Sources that are compiled at once: enough to keep many processors busy, few enough to see progress.
@@ -94,7 +95,8 @@ static int32_t read_job(const generation_t *generation, job_t *job, const char *
   int32_t status = byoc_cutlass_match(graph, nodes, (size_t)count, &job->match);
   *out_reason = job->match.reason;
   if (status != BYOC_OK) return status;
-  byoc_cutlass_choose_dot(&generation->options, &job->match);
+  // Tensors of f16 and bf16 have chosen a precision themselves.
+  if (!byoc_cutlass_has_half(&job->match.problem)) byoc_cutlass_choose_dot(&generation->options, &job->match);
   bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
   uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
   *out_reason = "some result is not the last operator's";
@@ -151,7 +153,7 @@ static int32_t read_jobs(generation_t *generation) {
 static void write_request(const generation_t *generation, const byoc_cutlass_unit_t *unit, byoc_plugin_string_t *text,
                           byoc_cutlass_flags_t *flags, byoc_compile_request_t *out) {
   const byoc_cutlass_options_t *options = &generation->options;
-  byoc_cutlass_flags_init(flags, options, unit->problem.words.dot);
+  byoc_cutlass_flags_init(flags, options, &unit->problem);
   byoc_cutlass_emit_prelude(text, options->isa);
   byoc_cutlass_emit(text, &unit->problem, &unit->plan, unit->symbol);
   *out = (byoc_compile_request_t){.header = BYOC_HEADER(byoc_compile_request_t, 1),
@@ -247,13 +249,13 @@ static int32_t add_code(generation_t *generation) {
   return status;
 }
 
-// The model's weights where they lie, if no channel is scaled: such weights may be most of a model. Otherwise a scaled
-// copy, *out_owned, which the caller frees. NULL if out of memory.
+// The model's weights where they lie, if they are f32 and no channel is scaled: such weights may be most of a model.
+// Otherwise a copy, *out_owned, which the caller frees. NULL if out of memory.
 static const float *find_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match, float **out_owned) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   bool is_scaled = false;
   for (int64_t i = 0; i < match->channels; ++i) is_scaled |= match->scale[i] != 1;
-  if (!is_scaled && graph->value_constant(match->weights, &data)) return data.data;
+  if (!is_scaled && graph->value_constant(match->weights, &data) && data.dtype == BYOC_DTYPE_F32) return data.data;
   return *out_owned = byoc_cutlass_scaled_weights(graph, match);
 }
 
@@ -270,15 +272,16 @@ static void constants_deinit(constants_t *constants) {
   free(constants->packed);
 }
 
-// Appends a vector that was made for the plan; `index`: 0 or 1.
-static void add_vector(constants_t *constants, int index, const float *data, int64_t count) {
+// Appends a vector that was made for the plan; `index`: 0 or 1; `type`: as a problem names it.
+static void add_vector(constants_t *constants, int index, uint32_t type, const float *data, int64_t count) {
   constants->dims[index] = count;
-  constants->items[constants->count++] = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
-                                                              .dtype = BYOC_DTYPE_F32,
-                                                              .rank = 1,
-                                                              .dims = &constants->dims[index],
-                                                              .data = data,
-                                                              .size_bytes = (uint64_t)count * sizeof(float)};
+  constants->items[constants->count++] =
+      (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1),
+                           .dtype = type ? type : BYOC_DTYPE_F32,
+                           .rank = 1,
+                           .dims = &constants->dims[index],
+                           .data = data,
+                           .size_bytes = (uint64_t)(count * byoc_cutlass_type_bytes(type))};
 }
 
 // False if out of memory.
@@ -300,14 +303,17 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
     ok = (weights || match->bytes) && out->packed;
     // Functions share the code whatever the order of their weights in the model; the order here is the code's.
     if (ok && !words) byoc_cutlass_pack_weights(&match->problem, plan, weights, out->packed);
-    if (ok) add_vector(out, 0, out->packed, (int64_t)floats);
+    const uint32_t type = match->problem.types.weights;
+    if (ok && byoc_cutlass_is_half(type))
+      byoc_cutlass_narrow(type, out->packed, (int64_t)floats, (uint16_t *)(void *)out->packed);
+    if (ok) add_vector(out, 0, type, out->packed, (int64_t)floats);
   }
   if (ok && match->problem.epilogue.has_bias) {
     out->bias = malloc((size_t)channels * sizeof(float));
     ok = out->bias && (!words || byoc_cutlass_words_constants(match, plan, weights, (int32_t *)(void *)out->packed,
                                                               (int32_t *)(void *)out->bias));
     for (int64_t i = 0; ok && !words && i < channels; ++i) out->bias[i] = (float)match->shift[i];
-    if (ok) add_vector(out, 1, out->bias, channels);
+    if (ok) add_vector(out, 1, 0, out->bias, channels);
   }
   free(owned);
   return ok;
@@ -378,11 +384,16 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   if (status == BYOC_OK) status = read_jobs(&generation);
   // A feature beyond the instruction set is required only if some product uses it.
   bool uses[BYOC_CUTLASS_DOT_COUNT] = {false};
-  for (size_t i = 0; i < generation.unit_count; ++i) uses[generation.units[i].problem.words.dot] = true;
+  bool converts = false;
+  for (size_t i = 0; i < generation.unit_count; ++i) {
+    uses[generation.units[i].problem.words.dot] = true;
+    converts = converts || byoc_cutlass_has_half(&generation.units[i].problem);
+  }
   if (status == BYOC_OK) status = tune_units(&generation, state);
   if (status == BYOC_OK && generation.unit_count > 0) {
     status = add_code(&generation);
     if (status == BYOC_OK) status = require_features(&generation, byoc_cutlass_isa_features(generation.options.isa));
+    if (status == BYOC_OK && converts) status = require_features(&generation, generation.options.half_feature);
     for (uint32_t dot = 0; status == BYOC_OK && dot < BYOC_CUTLASS_DOT_COUNT; ++dot)
       if (uses[dot]) status = require_features(&generation, byoc_cutlass_dot_feature(generation.options.isa, dot));
   }

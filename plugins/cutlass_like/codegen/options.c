@@ -16,6 +16,9 @@ static int32_t choose_isa(const byoc_host_t *host, byoc_codegen_t *codegen, byoc
     options->dots |= UINT32_C(1) << dot;
     if (!byoc_cutlass_has_features(offered, feature)) needed = features;
   }
+  options->half_feature = byoc_cutlass_half_feature(options->isa);
+  if (!byoc_cutlass_has_features(features, options->half_feature)) options->half_feature = "";
+  if (!byoc_cutlass_has_features(offered, options->half_feature)) needed = features;
   if (byoc_cutlass_has_features(offered, needed)) return BYOC_OK;
   char message[512];
   snprintf(
@@ -47,14 +50,16 @@ int32_t byoc_cutlass_options_read(const byoc_host_t *host, byoc_codegen_t *codeg
   return choose_isa(host, codegen, options);
 }
 
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot) {
+void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options,
+                             const byoc_cutlass_problem_t *problem) {
   static const char *const levels[] = {"-O0", "-O1", "-O2", "-O3"};
   static const char *const fixed[] = {"-std=gnu11",     "-g0", "-fPIC", "-fvisibility=hidden", "-ffp-contract=fast",
                                       "-fno-math-errno"};
   *flags = (byoc_cutlass_flags_t){0};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
   flags->items[flags->count++] = levels[options->optimisation & 3];
-  byoc_cutlass_isa_flags(options->isa, dot, flags->buffer, sizeof flags->buffer);
+  const char *half = byoc_cutlass_has_half(problem) ? options->half_feature : "";
+  byoc_cutlass_isa_flags(options->isa, problem->words.dot, half, flags->buffer, sizeof flags->buffer);
   for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
     if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
 }

@@ -8,7 +8,7 @@
 #define BYOC_CUTLASS_OPTIONS_H_
 
 #include "byoc/plugin.h"
-#include "problem/isa.h"
+#include "problem/problem.h"
 
 enum { BYOC_CUTLASS_PRECISION_F32, BYOC_CUTLASS_PRECISION_BF16, BYOC_CUTLASS_PRECISION_INT8 };
 
@@ -20,9 +20,10 @@ typedef struct byoc_cutlass_options_t {
   int32_t tune_seconds; // for all shapes of this process; 0: no limit
   int32_t optimisation; // -O
   bool winograd;
-  uint32_t dots;        // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
-  uint32_t precision;   // of products of f32 with constant weights
-  const char *compiler; // NULL: the host's
+  uint32_t dots;            // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
+  const char *half_feature; // converts f16, if -mcpu has it; else ""
+  uint32_t precision;       // of products of f32 with constant weights
+  const char *compiler;     // NULL: the host's
 } byoc_cutlass_options_t;
 
 // Reads the options of the codegen's target; reports the reason of a failure to the host.
@@ -39,7 +40,8 @@ typedef struct byoc_cutlass_flags_t {
   char buffer[256];
 } byoc_cutlass_flags_t;
 
-// `dot`: BYOC_CUTLASS_DOT_*; features that nothing uses are not turned on.
-void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options, uint32_t dot);
+// Features that the problem does not use are not turned on.
+void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_options_t *options,
+                             const byoc_cutlass_problem_t *problem);
 
 #endif // BYOC_CUTLASS_OPTIONS_H_

@@ -123,7 +123,8 @@ static bool describe(tensors_t *tensors, const byoc_graph_api_t *graph, const by
     if (!add_value(tensors, graph, unit->plain.items[i])) return false;
   if (packed > 0) {
     tensors->packed = (int32_t)tensors->count;
-    if (!add_tensor(tensors, BYOC_DTYPE_F32, 1, &packed)) return false;
+    const uint32_t type = problem->types.weights;
+    if (!add_tensor(tensors, type ? type : BYOC_DTYPE_F32, 1, &packed)) return false;
   }
   if (problem->epilogue.has_bias && !add_tensor(tensors, BYOC_DTYPE_F32, 1, &channels)) return false;
   tensors->output_count = (uint32_t)graph->result_count(unit->function);
@@ -138,7 +139,7 @@ static bool compile_candidates(const byoc_host_t *host, byoc_codegen_t *codegen,
                                const void **out_object, uint64_t *out_size) {
   byoc_plugin_string_t text = {0};
   byoc_cutlass_flags_t flags;
-  byoc_cutlass_flags_init(&flags, options, unit->problem.words.dot);
+  byoc_cutlass_flags_init(&flags, options, &unit->problem);
   byoc_cutlass_emit_prelude(&text, options->isa);
   for (size_t i = 0; i < count; ++i) {
     char symbol[32];
@@ -178,7 +179,7 @@ static bool measure(tuning_t *tuning, const byoc_cutlass_plan_t *plan, const voi
     byoc_tensor_data_t *packed = &tensors->items[tensors->packed];
     int64_t *dim = &tensors->dims[packed->dims - tensors->dims];
     *dim = (int64_t)byoc_cutlass_packed_floats(problem, plan);
-    packed->size_bytes = (uint64_t)*dim * sizeof(float);
+    packed->size_bytes = (uint64_t)(*dim * byoc_cutlass_type_bytes(problem->types.weights));
   }
   byoc_measure_request_t request = {.header = BYOC_HEADER(byoc_measure_request_t, 1),
                                     .object = object,

@@ -51,6 +51,8 @@ bool byoc_cutlass_cuda_takes(const byoc_cutlass_match_t *match, const char **out
     *out_reason = "attention is not supported on the GPU";
   else if (problem->kind == BYOC_CUTLASS_BITS)
     *out_reason = "weights of few bits are not supported on the GPU";
+  else if (byoc_cutlass_has_half(problem))
+    *out_reason = "f16 and bf16 are not supported on the GPU";
   else if (match->bytes)
     *out_reason = "products of bytes are not supported on the GPU";
   else if (epilogue->has_residual && epilogue->residual_last && epilogue->activation != BYOC_CUTLASS_ACT_NONE)

@@ -95,9 +95,50 @@ void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t
   byoc_cutlass_define(text, names, "INPUT_RESIDUAL", inputs->residual);
 }
 
+static const char *type_name(uint32_t type) {
+  return type == BYOC_DTYPE_F16 ? "f16_t" : type == BYOC_DTYPE_BF16 ? "bf16_t" : "float";
+}
+
+void byoc_cutlass_define_types(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
+                               const byoc_cutlass_types_t *types) {
+  byoc_cutlass_define_text(text, names, "DATA_T", "", type_name(types->data));
+  byoc_cutlass_define_text(text, names, "WEIGHT_T", "", type_name(types->weights));
+  byoc_cutlass_define_text(text, names, "RESIDUAL_T", "", type_name(types->residual));
+  byoc_cutlass_define_text(text, names, "RESULT_T", "", type_name(types->result));
+  byoc_cutlass_define(text, names, "HALF_DATA", byoc_cutlass_is_half(types->data));
+  byoc_cutlass_define(text, names, "HALF_WEIGHTS", byoc_cutlass_is_half(types->weights));
+  byoc_cutlass_define(text, names, "HALF_RESULT", byoc_cutlass_is_half(types->result));
+}
+
+// What a share keeps in its workspace, and what is prefetched: addresses and steps count floats.
+static void emit_scratch(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
+                         const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_types_t *types = &problem->types;
+  const bool is_half = byoc_cutlass_has_half(problem);
+  byoc_cutlass_scratch_t sizes;
+  byoc_cutlass_scratch_sizes(problem, plan, &sizes);
+  byoc_cutlass_define(text, names, "PANEL_FLOATS", sizes.panels);
+  byoc_cutlass_define(text, names, "WEIGHTS_AT", sizes.panels + sizes.partial);
+  byoc_cutlass_define(text, names, "PARTIAL_PANELS", sizes.partial_panels);
+  byoc_cutlass_define_text(text, names, "PARTIAL_AT", "(at)",
+                           sizes.partial_panels ? "(partial + ((w - first) * BLOCK_PANELS + p) * TILE_FLOATS)"
+                           : byoc_cutlass_is_half(types->result) ? "NULL"
+                                                                 : "(args->output + (at))");
+  byoc_cutlass_define(text, names, "TILE_FLOATS",
+                      (int64_t)plan->rows * plan->vectors * byoc_cutlass_isa_lanes(plan->isa));
+  byoc_cutlass_define_text(text, names, "AHEAD_OF", "(p)", is_half ? "((const float *)(const void *)(p))" : "(p)");
+  byoc_cutlass_define_text(text, names, "AHEAD_STEP", "",
+                           byoc_cutlass_is_half(types->weights) ? "((AHEAD + 1) / 2)" : "AHEAD");
+  byoc_cutlass_define_text(text, names, "AHEAD_PIXEL_STEP", "(n)",
+                           byoc_cutlass_is_half(types->data) ? "((n) / 2)" : "(n)");
+  byoc_cutlass_define(text, names, "PREPARES", plan->form == BYOC_CUTLASS_FORM_FEW_ROWS && sizes.widened > 0);
+}
+
 void byoc_cutlass_emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth) {
   byoc_cutlass_define_inputs(text, names, &problem->inputs);
+  byoc_cutlass_define_types(text, names, &problem->types);
+  emit_scratch(text, names, problem, plan);
   byoc_cutlass_define(text, names, "IS_OPEN", byoc_cutlass_is_open(problem));
   bool is_conv = problem->kind == BYOC_CUTLASS_CONV; // whose sizes are functions of the call
   byoc_cutlass_define(text, names, "OPEN_SIZES", byoc_cutlass_open_sizes(problem));

@@ -23,6 +23,18 @@ static void add_isa_words(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
   }
 }
 
+void byoc_cutlass_emit_half(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
+  BYOC_CUTLASS_ADD_TEMPLATE(text, half_bits);
+  switch (isa) {
+#define BYOC_ISA(NAME, id, ...)                                                                                        \
+  case BYOC_CUTLASS_ISA_##NAME:                                                                                        \
+    BYOC_CUTLASS_ADD_TEMPLATE(text, half_##id);                                                                        \
+    break;
+#include "byoc/isa.def"
+  }
+  BYOC_CUTLASS_ADD_TEMPLATE(text, half);
+}
+
 void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa) {
   BYOC_CUTLASS_ADD_TEMPLATE(text, prelude);
   byoc_plugin_string_add(text, "\n");
@@ -45,6 +57,7 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
                        const byoc_cutlass_plan_t *plan, const char *symbol) {
   byoc_cutlass_names_t names = {0};
   byoc_plugin_string_add(text, "\n// ---- %s ----\n", symbol);
+  if (byoc_cutlass_has_half(problem)) byoc_cutlass_emit_half(text, plan->isa);
   byoc_cutlass_define_text(text, &names, "SYMBOL", "", symbol);
   if (problem->kind == BYOC_CUTLASS_BITS || problem->words.dot != BYOC_CUTLASS_DOT_F32) {
     if (problem->kind == BYOC_CUTLASS_BITS)

@@ -15,6 +15,10 @@
 // The head of a translation unit: includes, vectors, activations.
 void byoc_cutlass_emit_prelude(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
 
+// Vectors of f16 and bf16, which a function that has such tensors adds by itself. One source may have them several
+// times.
+void byoc_cutlass_emit_half(byoc_plugin_string_t *text, byoc_cutlass_isa_t isa);
+
 // One packed function named `symbol`, with everything that it needs.
 void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *problem,
                        const byoc_cutlass_plan_t *plan, const char *symbol);
@@ -49,6 +53,8 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
   X(bits_entry)                                                                                                        \
   X(dot)                                                                                                               \
   X(entry)                                                                                                             \
+  X(half)                                                                                                              \
+  X(half_bits)                                                                                                         \
   X(words_once)                                                                                                        \
   X(words)                                                                                                             \
   X(words_lanes)                                                                                                       \
@@ -63,7 +69,8 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \
   extern const unsigned long long byoc_embed_cutlass_##name##_size;
 BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
-#define BYOC_ISA(NAME, id, ...) BYOC_CUTLASS_DECLARE(vec_##id) BYOC_CUTLASS_DECLARE(words_##id)
+#define BYOC_ISA(NAME, id, ...)                                                                                        \
+  BYOC_CUTLASS_DECLARE(vec_##id) BYOC_CUTLASS_DECLARE(words_##id) BYOC_CUTLASS_DECLARE(half_##id)
 #include "byoc/isa.def"
 
 #define BYOC_CUTLASS_ADD_TEMPLATE(text, name)                                                                          \
@@ -71,7 +78,7 @@ BYOC_CUTLASS_TEMPLATES(BYOC_CUTLASS_DECLARE)
 
 // Names defined for one function, undefined after it.
 typedef struct byoc_cutlass_names_t {
-  const char *name[128];
+  const char *name[160];
   size_t count;
 } byoc_cutlass_names_t;
 
@@ -102,9 +109,11 @@ typedef struct byoc_cutlass_tiling_t {
   bool b_whole;  // b's panels are always as wide as the whole tile
   int64_t b_depth;
   int64_t c_row;
-  int64_t ahead;     // floats of the next weights that each term prefetches
-  bool partial_tile; // partial sums have the shape of the whole tile, not of the result
-  bool open_columns; // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
+  int64_t ahead;      // floats of the next weights that each term prefetches
+  bool partial_tile;  // partial sums have the shape of the whole tile, not of the result
+  bool float_result;  // c is f32 whatever the result's type is
+  const char *b_type; // NULL: float
+  bool open_columns;  // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
 } byoc_cutlass_tiling_t;
 
 // One tile as the function FN(name).
@@ -117,14 +126,18 @@ void byoc_cutlass_emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *n
 void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                   const byoc_cutlass_tiling_t *tiling);
 
-// Tiles of every height up to the whole one's, and TILES, which picks among them by a height and column_rest.
-void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
-                                        const byoc_cutlass_tiling_t *tiling);
+// Tiles of every height up to the whole one's, whose names begin with `tile`, and `macro`, which picks among them by a
+// height and column_rest.
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *macro,
+                                        const char *tile, const byoc_cutlass_tiling_t *tiling);
 
 // The places of the inputs that every template has.
 void byoc_cutlass_define_inputs(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                                 const byoc_cutlass_inputs_t *inputs);
-// Inputs, blocking and shares, which every template reads.
+// DATA_T, WEIGHT_T, RESIDUAL_T, RESULT_T, and HALF_* for those that are f16 or bf16.
+void byoc_cutlass_define_types(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
+                               const byoc_cutlass_types_t *types);
+// Inputs, types, blocking and shares, which every template reads.
 void byoc_cutlass_emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                               const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan, int64_t depth);
 

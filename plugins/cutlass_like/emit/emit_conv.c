@@ -67,8 +67,10 @@ static void emit_implicit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t 
                                   .b_whole = !plan->transposed,
                                   .b_depth = pixels,
                                   .c_row = pixels,
-                                  .ahead = pixels_ahead || is_open ? 1 : ahead,
-                                  .partial_tile = plan->transposed,
+                                  .ahead = pixels_ahead || is_open                        ? 1
+                                           : byoc_cutlass_is_half(problem->types.weights) ? (ahead + 1) / 2
+                                                                                          : ahead,
+                                  .partial_tile = plan->transposed || byoc_cutlass_is_half(problem->types.result),
                                   .open_columns = is_open};
   byoc_cutlass_define_text(text, names, "TILE_SIZES", "", is_open ? ", pixels, LEFT" : "");
   byoc_cutlass_define_text(text, names, "LEFT", "", "(pixels - pixel)");

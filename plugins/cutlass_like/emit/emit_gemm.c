@@ -23,6 +23,17 @@ static void emit_matrix_index(byoc_plugin_string_t *text, byoc_cutlass_names_t *
   byoc_plugin_string_deinit(&value);
 }
 
+// Tiles of all heights; if weights are f16 or bf16, also those that widen them in registers, for a call whose rows are
+// one panel.
+static void emit_open_rows(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, bool half_weights,
+                           const byoc_cutlass_tiling_t *tiling) {
+  byoc_cutlass_tiling_t once = *tiling;
+  byoc_cutlass_define(text, names, "B_PADDED", tiling->b_padded);
+  byoc_cutlass_emit_tiles_of_heights(text, names, "TILES", "tile", tiling);
+  once.b_type = "WEIGHT_T";
+  if (half_weights) byoc_cutlass_emit_tiles_of_heights(text, names, "ONCE_TILES", "once", &once);
+}
+
 void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                             const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
@@ -53,6 +64,7 @@ void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *na
                         (int64_t)byoc_cutlass_packed_floats(problem, plan) / byoc_cutlass_weight_matrices(gemm));
   if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
     byoc_cutlass_define(text, names, "STREAMS", plan->streams);
+    byoc_cutlass_define(text, names, "A_MATRICES", byoc_cutlass_data_matrices(gemm));
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_few_rows);
     BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
     return;
@@ -63,12 +75,15 @@ void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *na
                       ? byoc_cutlass_ceil_div((int64_t)plan->vectors * lanes, plan->block_panels)
                       : 0;
   byoc_cutlass_define(text, names, "AHEAD", ahead);
+  const bool half_weights = gemm->constant_b && byoc_cutlass_is_half(problem->types.weights);
+  const bool packs_rows = gemm->constant_b ? !plan->direct : byoc_cutlass_is_half(problem->types.data);
+  byoc_cutlass_define(text, names, "PACKS_ROWS", packs_rows);
   byoc_cutlass_tiling_t tiling = {.rows = gemm->m,
                                   .columns = gemm->n,
                                   .tile_rows = plan->rows,
                                   .vectors = plan->vectors,
                                   .lanes = lanes,
-                                  .a_packed = gemm->constant_b && !plan->direct,
+                                  .a_packed = packs_rows,
                                   .a_row = gemm->transpose_a ? 1 : gemm->k,
                                   .a_depth = gemm->transpose_a ? gemm->m : 1,
                                   .b_padded = gemm->constant_b || !plan->direct,
@@ -76,15 +91,16 @@ void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *na
                                   .b_whole = !gemm->constant_b,
                                   .b_depth = gemm->n,
                                   .c_row = gemm->n,
-                                  .ahead = ahead};
+                                  .ahead = half_weights ? (ahead + 1) / 2 : ahead,
+                                  .b_type = gemm->constant_b || !plan->direct ? NULL : "WEIGHT_T",
+                                  .partial_tile = byoc_cutlass_is_half(problem->types.result)};
   if (gemm->open_rows)
-    byoc_cutlass_emit_tiles_of_heights(text, names, &tiling);
+    emit_open_rows(text, names, half_weights, &tiling);
   else
     byoc_cutlass_emit_tiles(text, names, &tiling);
-  if (gemm->constant_b) {
+  if (gemm->constant_b)
     byoc_cutlass_define_text(text, names, "WEIGHT_COLUMNS", "(n)", "(((n) + LANES - 1) / LANES * LANES)");
-    BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_pack_rows);
-  }
+  if (gemm->constant_b || packs_rows) BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_pack_rows);
   if (gemm->open_rows) {
     BYOC_CUTLASS_ADD_TEMPLATE(text, gemm_open_rows);
     return;

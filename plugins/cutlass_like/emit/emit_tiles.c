@@ -27,11 +27,16 @@ void byoc_cutlass_emit_tile(byoc_plugin_string_t *text, const char *name, const 
   byoc_cutlass_define(text, &names, "TILE_AHEAD", t->ahead);
   if (t->open_columns) {
     byoc_cutlass_define_text(text, &names, "TILE_C_ROW", "", "c_row");
-    byoc_cutlass_define_text(text, &names, "TILE_PARTIAL_ROW", "", "c_row");
   } else {
     byoc_cutlass_define(text, &names, "TILE_C_ROW", t->c_row);
-    byoc_cutlass_define(text, &names, "TILE_PARTIAL_ROW", t->partial_tile ? t->vectors * t->lanes : t->c_row);
   }
+  if (t->partial_tile)
+    byoc_cutlass_define(text, &names, "TILE_PARTIAL_ROW", t->vectors * t->lanes);
+  else
+    byoc_cutlass_define_text(text, &names, "TILE_PARTIAL_ROW", "", "TILE_C_ROW");
+  byoc_cutlass_define_text(text, &names, "TILE_B_T", "", t->b_type ? t->b_type : "float");
+  byoc_cutlass_define_text(text, &names, "TILE_RESULT_T", "", t->float_result ? "float" : "RESULT_T");
+  byoc_cutlass_define_text(text, &names, "TILE_RESIDUAL_T", "", t->float_result ? "float" : "RESIDUAL_T");
   BYOC_CUTLASS_ADD_TEMPLATE(text, tile);
   byoc_cutlass_undefine_all(text, &names);
 }
@@ -108,23 +113,22 @@ void byoc_cutlass_emit_open_tiles(byoc_plugin_string_t *text, byoc_cutlass_names
   byoc_plugin_string_deinit(&pick);
 }
 
-void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
-                                        const byoc_cutlass_tiling_t *t) {
+void byoc_cutlass_emit_tiles_of_heights(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const char *macro,
+                                        const char *tile, const byoc_cutlass_tiling_t *t) {
   const int64_t wide = (int64_t)t->vectors * t->lanes, column_rest = t->columns % wide;
   byoc_plugin_string_t pick = {0};
-  byoc_cutlass_define(text, names, "B_PADDED", t->b_padded);
   byoc_plugin_string_add(&pick, "switch ((height) * 2 + (rest)) {");
   for (int32_t height = 1; height <= t->tile_rows; ++height)
     for (int rest = 0; rest < 2; ++rest) {
       char name[40];
       if (rest ? column_rest == 0 : t->columns < wide) continue;
-      snprintf(name, sizeof name, "tile_of_%d%s", height, rest ? "_last_columns" : "");
+      snprintf(name, sizeof name, "%s_of_%d%s", tile, height, rest ? "_last_columns" : "");
       byoc_cutlass_emit_tile(text, name, t, height, rest ? column_rest : wide);
       byoc_plugin_string_add(&pick, " case %d: FN(%s)(__VA_ARGS__); break;", height * 2 + rest, name);
     }
   byoc_plugin_string_add(&pick, " }");
   if (pick.failed) text->failed = true;
   byoc_plugin_string_add(text, "\n");
-  byoc_cutlass_define_text(text, names, "TILES", "(height, rest, ...)", pick.data ? pick.data : "");
+  byoc_cutlass_define_text(text, names, macro, "(height, rest, ...)", pick.data ? pick.data : "");
   byoc_plugin_string_deinit(&pick);
 }

@@ -53,6 +53,7 @@ static void emit_tiles(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, 
                                   .b_packed = true,
                                   .b_whole = true,
                                   .c_row = sizes->product_row,
+                                  .float_result = true,
                                   .ahead = byoc_cutlass_ceil_div(sizes->panel, tiles)};
   byoc_cutlass_names_t own = {0};
   byoc_cutlass_epilogue_t none = {.alpha = 1.0f};
@@ -95,6 +96,10 @@ void byoc_cutlass_emit_winograd(byoc_plugin_string_t *text, byoc_cutlass_names_t
   byoc_cutlass_define(text, names, "OUT_LANES", problem->conv.out_blocked ? BYOC_CUTLASS_BLOCK : 1);
   byoc_cutlass_define_text(text, names, "WINOGRAD_INPUT", "",
                            plan->edge == 2 ? "winograd_input_2" : "winograd_input_4");
+  byoc_cutlass_define_text(text, names, "WINOGRAD_FILTER", "",
+                           plan->edge == 2 ? "winograd_filter_2" : "winograd_filter_4");
+  byoc_cutlass_define(text, names, "TRANSFORMED_AT",
+                      sizes.points * (sizes.patch_step + sizes.product_step) + sizes.strip);
   byoc_cutlass_define_text(text, names, "WINOGRAD_OUTPUT", "",
                            plan->edge == 2 ? "winograd_output_2" : "winograd_output_4");
   emit_tiles(text, names, problem, &sizes, plan);

@@ -20,7 +20,8 @@ void byoc_cutlass_pack_weights(const byoc_cutlass_problem_t *problem, const byoc
 // --- The parts of the two: pack_winograd.c and pack_direct.c
 // ----------------------------------------------------------
 
-// [GROUPS][pass][point][panel of the pass][in][out of the panel], transformed in double precision.
+// [GROUPS][pass][point][panel of the pass][in][out of the panel], transformed in double precision; weights of f16 and
+// bf16 are packed as they are, [groups][panel][in][tap][out of the panel].
 size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                 const float *weights, float *packed);

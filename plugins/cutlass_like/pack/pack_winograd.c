@@ -6,7 +6,8 @@
 size_t byoc_cutlass_winograd_packed_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   byoc_cutlass_winograd_t w;
   byoc_cutlass_winograd_sizes(problem, plan, &w);
-  return (size_t)(problem->conv.groups * w.weight_panels * w.points * problem->conv.in * w.panel);
+  const int64_t points = byoc_cutlass_is_half(problem->types.weights) ? 9 : w.points;
+  return (size_t)(problem->conv.groups * w.weight_panels * points * problem->conv.in * w.panel);
 }
 
 // One filter of 3 x 3 at every point: G f G transposed.
@@ -27,11 +28,25 @@ static void transform_filter(const float filter[9], int64_t edge, double points[
   }
 }
 
+// [groups * out][in][9] → [groups][panel][in][9][out of the panel]
+static void pack_filters(const byoc_cutlass_conv_t *conv, const byoc_cutlass_winograd_t *w, const float *weights,
+                         float *packed) {
+  for (int64_t group = 0; group < conv->groups; ++group, weights += conv->out * conv->in * 9)
+    for (int64_t first = 0; first < w->weight_panels * w->panel; first += w->panel)
+      for (int64_t i = 0; i < conv->in * 9; ++i)
+        for (int64_t o = first; o < first + w->panel; ++o)
+          *packed++ = o < conv->out ? weights[o * conv->in * 9 + i] : 0.0f;
+}
+
 void byoc_cutlass_winograd_pack(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                 const float *weights, float *packed) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   byoc_cutlass_winograd_t w;
   byoc_cutlass_winograd_sizes(problem, plan, &w);
+  if (byoc_cutlass_is_half(problem->types.weights)) {
+    pack_filters(conv, &w, weights, packed);
+    return;
+  }
   int64_t block = conv->in * w.panel; // one point of one panel
   for (int64_t group = 0; group < conv->groups; ++group, packed += w.weight_panels * w.points * block)
     for (int64_t p = 0; p < w.weight_panels; ++p) {

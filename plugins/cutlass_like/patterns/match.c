@@ -12,6 +12,8 @@
 #include "patterns/match_gelu.h"
 #include "patterns/match_words.h"
 
+enum { MOST_CASTS = 2 };
+
 // The chain as far as it was read.
 typedef struct chain_t {
   const byoc_graph_api_t *graph;
@@ -19,6 +21,9 @@ typedef struct chain_t {
   byoc_value_t *value;  // the last node's result
   byoc_value_t *before; // the activation's operand
   bool activated;
+  uint32_t dtype;                 // of the product, and of everything behind it
+  byoc_node_t *casts[MOST_CASTS]; // of the product's operands, to f32
+  size_t cast_count;
 } chain_t;
 
 static bool refuse(chain_t *chain, const char *reason) {
@@ -26,8 +31,47 @@ static bool refuse(chain_t *chain, const char *reason) {
   return false;
 }
 
-static bool static_f32(const byoc_graph_api_t *graph, const byoc_value_t *value) {
-  return value && graph->value_dtype(value) == BYOC_DTYPE_F32 && graph->value_element_count(value) > 0;
+// The product computes in f32, f16 or bf16; its first operand says which.
+static bool start_floats(chain_t *chain, const byoc_value_t *operand) {
+  chain->dtype = operand ? chain->graph->value_dtype(operand) : 0;
+  return chain->dtype == BYOC_DTYPE_F32 || byoc_cutlass_is_half(chain->dtype) ||
+         refuse(chain, "only f32, f16 and bf16 are supported");
+}
+
+static bool is_known(const chain_t *chain, const byoc_value_t *value, bool *is_open) {
+  return value && chain->graph->value_dtype(value) == chain->dtype &&
+         byoc_cutlass_match_known(chain->graph, value, is_open);
+}
+
+static bool is_static(const chain_t *chain, const byoc_value_t *value) {
+  return value && chain->graph->value_dtype(value) == chain->dtype && chain->graph->value_element_count(value) > 0;
+}
+
+// What a Cast in front of the product reads; any other value itself.
+static byoc_value_t *uncast(const chain_t *chain, byoc_value_t *value) {
+  for (size_t i = 0; i < chain->cast_count; ++i)
+    if (chain->graph->node_result(chain->casts[i], 0) == value) return chain->graph->operand(chain->casts[i], 0);
+  return value;
+}
+
+// How a problem names the type of a value.
+static uint32_t type_of(const chain_t *chain, const byoc_value_t *value) {
+  const uint32_t dtype = chain->graph->value_dtype(value);
+  return byoc_cutlass_is_half(dtype) ? dtype : 0;
+}
+
+static void set_operands(chain_t *chain, byoc_value_t *data, byoc_value_t *weights) {
+  byoc_cutlass_match_t *match = chain->match;
+  match->data = uncast(chain, data);
+  match->weights = uncast(chain, weights);
+  match->problem.types.data = type_of(chain, match->data);
+  match->problem.types.weights = type_of(chain, match->weights);
+}
+
+static void set_residual(chain_t *chain, byoc_value_t *residual) {
+  chain->match->residual = residual;
+  chain->match->problem.types.residual = type_of(chain, residual);
+  chain->match->problem.epilogue.has_residual = true;
 }
 
 static bool same_dims(const byoc_graph_api_t *graph, const byoc_value_t *a, const byoc_value_t *b) {
@@ -38,11 +82,10 @@ static bool same_dims(const byoc_graph_api_t *graph, const byoc_value_t *a, cons
   return true;
 }
 
-// An f32 constant's elements; NULL unless it is one.
-static const float *constant_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, byoc_tensor_data_t *data) {
+// True if the value is a constant of the product's type; byoc_cutlass_match_element reads it.
+static bool is_constant(const chain_t *chain, const byoc_value_t *value, byoc_tensor_data_t *data) {
   *data = (byoc_tensor_data_t){.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
-  if (!value || !graph->value_constant(value, data) || data->dtype != BYOC_DTYPE_F32) return NULL;
-  return data->data;
+  return value && chain->graph->value_constant(value, data) && data->dtype == chain->dtype;
 }
 
 static bool start_channels(chain_t *chain, int64_t channels) {
@@ -68,20 +111,19 @@ static bool read_conv(chain_t *chain, byoc_node_t *node) {
   byoc_value_t *x = graph->operand(node, 0), *w = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *bias = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
   bool is_open = false;
-  if (!byoc_cutlass_match_known_f32(graph, x, &is_open) || !static_f32(graph, w) ||
-      !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "only f32 and weights of a known shape are supported");
+  if (!start_floats(chain, x)) return false;
+  if (!is_known(chain, x, &is_open) || !is_static(chain, w) || !is_known(chain, y, &is_open))
+    return refuse(chain, "only weights of the data's type and of a known shape are supported");
   byoc_tensor_data_t data;
-  if (!constant_f32(graph, w, &data)) return refuse(chain, "the weights are not constant");
+  if (!is_constant(chain, w, &data)) return refuse(chain, "the weights are not constant");
   if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
   if (is_open && !open_images(chain, x, y)) return false;
-  match->data = x;
-  match->weights = w;
+  set_operands(chain, x, w);
   if (!start_channels(chain, match->problem.conv.groups * match->problem.conv.out)) return false;
   if (bias) {
-    const float *b = constant_f32(graph, bias, &data);
-    if (!b || byoc_cutlass_match_elements(&data) != match->channels) return refuse(chain, "the bias is not constant");
-    for (int64_t i = 0; i < match->channels; ++i) match->shift[i] = b[i];
+    if (!is_constant(chain, bias, &data) || byoc_cutlass_match_elements(&data) != match->channels)
+      return refuse(chain, "the bias is not constant");
+    for (int64_t i = 0; i < match->channels; ++i) match->shift[i] = byoc_cutlass_match_element(&data, i);
   }
   return true;
 }
@@ -105,18 +147,18 @@ static bool open_rows(chain_t *chain) {
 static bool read_gemm_c(chain_t *chain, byoc_value_t *c, float beta) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_tensor_data_t data;
-  const float *x = constant_f32(chain->graph, c, &data);
+  const bool constant = is_constant(chain, c, &data);
   if (beta == 0.0f) return true;
-  int kind = x ? spread(chain, &data) : 0;
+  int kind = constant ? spread(chain, &data) : 0;
   if (kind != 0) {
-    for (int64_t i = 0; i < match->channels; ++i) match->shift[i] += (double)beta * x[kind == 2 ? i : 0];
+    for (int64_t i = 0; i < match->channels; ++i)
+      match->shift[i] += (double)beta * byoc_cutlass_match_element(&data, kind == 2 ? i : 0);
     return true;
   }
   bool is_open = false;
-  if (x || !byoc_cutlass_match_known_f32(chain->graph, c, &is_open) || !same_dims(chain->graph, c, chain->value))
+  if (constant || !is_known(chain, c, &is_open) || !same_dims(chain->graph, c, chain->value))
     return refuse(chain, "C is neither one value per column nor a matrix like the result");
-  match->residual = c;
-  match->problem.epilogue.has_residual = true;
+  set_residual(chain, c);
   match->problem.epilogue.beta = beta;
   return true;
 }
@@ -127,9 +169,9 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
   byoc_value_t *c = graph->operand_count(node) > 2 ? graph->operand(node, 2) : NULL;
   bool is_open = false;
-  if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
-      !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "only f32 and weights of a known shape are supported");
+  if (!start_floats(chain, a)) return false;
+  if (!is_known(chain, a, &is_open) || !is_static(chain, b) || !is_known(chain, y, &is_open))
+    return refuse(chain, "only weights of the data's type and of a known shape are supported");
   byoc_tensor_data_t data;
   byoc_cutlass_gemm_t *gemm = &match->problem.gemm;
   match->problem.kind = BYOC_CUTLASS_GEMM;
@@ -137,12 +179,11 @@ static bool read_gemm(chain_t *chain, byoc_node_t *node) {
                                 .n = graph->value_dim(y, 1),
                                 .transpose_a = graph->node_int(node, "transA") != 0,
                                 .transpose_b = graph->node_int(node, "transB") != 0,
-                                .constant_b = constant_f32(graph, b, &data) != NULL};
+                                .constant_b = is_constant(chain, b, &data)};
   gemm->k = graph->value_dim(a, gemm->transpose_a ? 0 : 1);
   if (is_open && !open_rows(chain)) return false;
   match->problem.epilogue.alpha = (float)graph->node_float(node, "alpha");
-  match->data = a;
-  match->weights = b;
+  set_operands(chain, a, b);
   chain->value = y;
   return start_channels(chain, gemm->n) && (!c || read_gemm_c(chain, c, (float)graph->node_float(node, "beta")));
 }
@@ -153,15 +194,14 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_value_t *a = graph->operand(node, 0), *b = graph->operand(node, 1), *y = graph->node_result(node, 0);
   bool is_open = false;
-  if (!byoc_cutlass_match_known_f32(graph, a, &is_open) || !static_f32(graph, b) ||
-      !byoc_cutlass_match_known_f32(graph, y, &is_open))
-    return refuse(chain, "only f32 and weights of a known shape are supported");
+  if (!start_floats(chain, a)) return false;
+  if (!is_known(chain, a, &is_open) || !is_static(chain, b) || !is_known(chain, y, &is_open))
+    return refuse(chain, "only weights of the data's type and of a known shape are supported");
   byoc_tensor_data_t data;
   if (!byoc_cutlass_match_matmul_shape(graph, a, b, y, match)) return false;
-  match->problem.gemm.constant_b = constant_f32(graph, b, &data) != NULL;
+  match->problem.gemm.constant_b = is_constant(chain, b, &data);
   if (is_open && !open_rows(chain)) return false;
-  match->data = a;
-  match->weights = b;
+  set_operands(chain, a, b);
   return start_channels(chain, match->problem.gemm.n);
 }
 
@@ -169,21 +209,22 @@ static bool read_matmul(chain_t *chain, byoc_node_t *node) {
 static bool read_batch_norm(chain_t *chain, byoc_node_t *node) {
   const byoc_graph_api_t *graph = chain->graph;
   byoc_cutlass_match_t *match = chain->match;
-  const float *parameter[4];
+  byoc_tensor_data_t parameter[4];
   if (match->problem.kind != BYOC_CUTLASS_CONV || chain->activated || match->residual)
     return refuse(chain, "a batch normalisation is supported only right after a convolution");
   if (graph->node_int(node, "training_mode") != 0) return refuse(chain, "batch normalisation in training mode");
   for (uint64_t i = 0; i < 4; ++i) {
-    byoc_tensor_data_t data;
-    parameter[i] = constant_f32(graph, graph->operand(node, i + 1), &data);
-    if (!parameter[i] || byoc_cutlass_match_elements(&data) != match->channels)
+    if (!is_constant(chain, graph->operand(node, i + 1), &parameter[i]) ||
+        byoc_cutlass_match_elements(&parameter[i]) != match->channels)
       return refuse(chain, "the batch normalisation's parameters are not constant");
   }
   double epsilon = graph->node_float(node, "epsilon");
   for (int64_t i = 0; i < match->channels; ++i) {
-    double factor = (double)parameter[0][i] / sqrt((double)parameter[3][i] + epsilon);
+    double factor =
+        byoc_cutlass_match_element(&parameter[0], i) / sqrt(byoc_cutlass_match_element(&parameter[3], i) + epsilon);
     match->scale[i] *= factor;
-    match->shift[i] = (match->shift[i] - (double)parameter[2][i]) * factor + (double)parameter[1][i];
+    match->shift[i] = (match->shift[i] - byoc_cutlass_match_element(&parameter[2], i)) * factor +
+                      byoc_cutlass_match_element(&parameter[1], i);
   }
   return true;
 }
@@ -208,16 +249,16 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   bool second = graph->operand(node, 0) != chain->value; // the chain is the second operand
   byoc_value_t *other = graph->operand(node, second ? 0 : 1);
   byoc_tensor_data_t data;
-  const float *x = constant_f32(graph, other, &data);
+  const bool constant = is_constant(chain, other, &data);
   if (other == chain->value) return refuse(chain, "both operands are the product");
   if (chain->activated && other == chain->before) return read_gate(chain, op);
-  int kind = x ? spread(chain, &data) : 0;
+  int kind = constant ? spread(chain, &data) : 0;
   if (kind != 0) {
     if (chain->activated || match->residual) return refuse(chain, "a constant comes after the residual or activation");
     bool add = strcmp(op, "Add") == 0, multiply = strcmp(op, "Mul") == 0;
     if (second && !add && !multiply) return refuse(chain, "a constant divided by the product");
     for (int64_t i = 0; i < match->channels; ++i) {
-      double c = x[kind == 2 ? i : 0];
+      double c = byoc_cutlass_match_element(&data, kind == 2 ? i : 0);
       if (add) {
         match->shift[i] += c;
       } else {
@@ -229,11 +270,10 @@ static bool read_binary(chain_t *chain, byoc_node_t *node, const char *op) {
   }
   if (strcmp(op, "Add") != 0) return refuse(chain, "not a constant for each channel");
   bool is_open = false;
-  if (x || !byoc_cutlass_match_known_f32(graph, other, &is_open) || !same_dims(graph, other, chain->value))
+  if (constant || !is_known(chain, other, &is_open) || !same_dims(graph, other, chain->value))
     return refuse(chain, "the other summand is neither one constant per channel nor shaped like the product");
   if (match->residual) return refuse(chain, "a second residual");
-  match->residual = other;
-  epilogue->has_residual = true;
+  set_residual(chain, other);
   epilogue->beta = 1.0f;
   epilogue->residual_last = chain->activated;
   return true;
@@ -295,6 +335,15 @@ static bool read_gelu(chain_t *chain, byoc_node_t *last, size_t left) {
   return true;
 }
 
+// The last operator may round f32 to f16 or bf16, which a store does.
+static bool read_cast(chain_t *chain, const byoc_node_t *node) {
+  const uint32_t made = chain->graph->value_dtype(chain->graph->node_result(node, 0));
+  if (chain->match->bytes || chain->dtype != BYOC_DTYPE_F32 || !byoc_cutlass_is_half(made))
+    return refuse(chain, "a Cast that does not make f16 or bf16 of f32");
+  chain->dtype = made; // nothing but the end fits now
+  return true;
+}
+
 static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
   const byoc_graph_api_t *graph = chain->graph;
   const char *op = graph->node_operator(node);
@@ -314,6 +363,7 @@ static bool read_node(chain_t *chain, byoc_node_t *node, bool first) {
     return refuse(chain, "an epilogue that changes the shape");
   if (chain->match->bytes && byoc_cutlass_is_words_step(graph, node, chain->value, chain->match))
     return byoc_cutlass_read_words_step(graph, node, chain->value, chain->match);
+  if (strcmp(op, "Cast") == 0) return read_cast(chain, node);
   if (strcmp(op, "BatchNormalization") == 0) return read_batch_norm(chain, node);
   if (strcmp(op, "Add") == 0 || strcmp(op, "Mul") == 0 || strcmp(op, "Div") == 0) return read_binary(chain, node, op);
   return read_activation(chain, node, op);
@@ -325,10 +375,12 @@ static bool settle(chain_t *chain) {
   byoc_cutlass_match_t *match = chain->match;
   byoc_cutlass_epilogue_t *epilogue = &match->problem.epilogue;
   if (match->bytes) return byoc_cutlass_settle_words(chain->graph, chain->value, match);
+  match->problem.types.result = type_of(chain, chain->value);
   for (int64_t i = 0; i < match->channels; ++i) epilogue->has_bias = epilogue->has_bias || match->shift[i] != 0.0;
   if (match->problem.kind == BYOC_CUTLASS_CONV || match->problem.gemm.constant_b) {
     for (int64_t i = 0; i < match->channels; ++i) match->scale[i] *= epilogue->alpha;
     epilogue->alpha = 1.0f;
+    if (!byoc_cutlass_scaled_weights_fit(chain->graph, match)) match->problem.types.weights = 0;
     return true;
   }
   for (int64_t i = 1; i < match->channels; ++i)
@@ -362,6 +414,7 @@ static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t cou
   bool residual = match->residual && read_blocked(chain->graph, nodes, count, &match->residual);
   if (!data && !residual && !to_blocked) return true;
   if (match->problem.kind != BYOC_CUTLASS_CONV) return refuse(chain, "a matrix product of blocked tensors");
+  if (byoc_cutlass_has_half(&match->problem)) return refuse(chain, "tensors of f16 or bf16 in blocks");
   conv->in_blocked = data;
   conv->out_blocked = to_blocked;
   if (match->residual && residual != to_blocked) return refuse(chain, "residual and result in different layouts");
@@ -369,10 +422,17 @@ static bool settle_layouts(chain_t *chain, byoc_node_t *const *nodes, size_t cou
          refuse(chain, "there is no template for this number of channels in blocks");
 }
 
+// True for a Cast of f16 or bf16 to f32, which a load does.
+static bool is_widening(const byoc_graph_api_t *graph, const byoc_node_t *node) {
+  return graph->node_domain(node)[0] == '\0' && strcmp(graph->node_operator(node), "Cast") == 0 &&
+         byoc_cutlass_is_half(graph->value_dtype(graph->operand(node, 0))) &&
+         graph->value_dtype(graph->node_result(node, 0)) == BYOC_DTYPE_F32;
+}
+
 static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, size_t count,
                         byoc_cutlass_match_t *out_match) {
   out_match->problem.epilogue = (byoc_cutlass_epilogue_t){.alpha = 1.0f, .beta = 1.0f};
-  chain_t chain = {.graph = graph, .match = out_match};
+  chain_t chain = {.graph = graph, .match = out_match, .dtype = BYOC_DTYPE_F32};
   byoc_node_t *own[BYOC_CUTLASS_MOST_NODES]; // the nodes without layout changes
   size_t own_count = 0;
   if (count > BYOC_CUTLASS_MOST_NODES) return refuse(&chain, "too many operators");
@@ -383,7 +443,11 @@ static bool match_nodes(const byoc_graph_api_t *graph, byoc_node_t *const *nodes
   if (own_count == 0) return refuse(&chain, "no operator");
   if (count == 1 && graph->node_domain(own[0])[0] == '\0' && strcmp(graph->node_operator(own[0]), "Attention") == 0)
     return byoc_cutlass_match_attention(graph, own[0], out_match);
-  for (size_t i = 0; i < own_count; ++i) {
+  size_t start = 0;
+  while (start + 1 < own_count && is_widening(graph, own[start]) && start < MOST_CASTS)
+    chain.casts[start] = own[start], ++start;
+  chain.cast_count = start;
+  for (size_t i = start; i < own_count; ++i) {
     if (byoc_cutlass_read_words_side(graph, own[i], chain.value, out_match)) continue;
     if (chain.value && read_gelu(&chain, own[own_count - 1], own_count - i))
       i = own_count - 1;

@@ -9,8 +9,9 @@
 //
 // The first node is Attention, Conv, Gemm or MatMul, one of these on bytes (match_words.h), or byoc::PackedMatMul
 // (match_bits.h). Each further node reads the one before. Convolutions include the layout changes around them:
-// byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. `accept` asks with the nodes of a region,
-// `generate` with those of a function: both get the same answer.
+// byoc::FromBlocked of data and residual, byoc::ToBlocked of the result. A Cast of an operand from f16 or bf16 to f32,
+// and one of the result back, belong to the product too. `accept` asks with the nodes of a region, `generate` with
+// those of a function: both get the same answer.
 #ifndef BYOC_CUTLASS_MATCH_H_
 #define BYOC_CUTLASS_MATCH_H_
 
@@ -75,7 +76,15 @@ bool byoc_cutlass_match_matmul_shape(const byoc_graph_api_t *graph, byoc_value_t
 int byoc_cutlass_match_spread(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match,
                               const byoc_value_t *value, const byoc_tensor_data_t *data);
 
-// The model's weights times the factor of their channel or column, for the caller to free; NULL if out of memory.
+// Element `i` of a constant of f32, f16 or bf16.
+double byoc_cutlass_match_element(const byoc_tensor_data_t *data, int64_t i);
+
+// False if the weights are f16, and times the factor of their channel they leave its range: too large, or so small that
+// f16 has few digits left.
+bool byoc_cutlass_scaled_weights_fit(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match);
+
+// The model's weights as floats, times the factor of their channel or column, for the caller to free; NULL if out of
+// memory.
 float *byoc_cutlass_scaled_weights(const byoc_graph_api_t *graph, const byoc_cutlass_match_t *match);
 
 void byoc_cutlass_match_deinit(byoc_cutlass_match_t *match);

@@ -5,12 +5,24 @@
 #include <math.h>
 #include <string.h>
 
+#include "patterns/match.h"
+
 bool byoc_cutlass_scalar_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, float *out_scalar) {
   byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
   if (!value || !graph->value_constant(value, &data)) return false;
-  if (data.dtype != BYOC_DTYPE_F32 || data.size_bytes != sizeof(float)) return false;
-  memcpy(out_scalar, data.data, sizeof(float));
+  if (data.dtype != BYOC_DTYPE_F32 && !byoc_cutlass_is_half(data.dtype)) return false;
+  if (byoc_cutlass_match_elements(&data) != 1) return false;
+  *out_scalar = (float)byoc_cutlass_match_element(&data, 0);
   return true;
+}
+
+// True if a scalar beside `x` means `expected`, which its type may have rounded.
+static bool is_near(const byoc_graph_api_t *graph, const byoc_value_t *x, float scalar, float expected,
+                    float tolerance) {
+  const uint32_t dtype = graph->value_dtype(x);
+  if (dtype == BYOC_DTYPE_F16) tolerance = fmaxf(tolerance, expected * 0x1p-10f);
+  if (dtype == BYOC_DTYPE_BF16) tolerance = fmaxf(tolerance, expected * 0x1p-7f);
+  return fabsf(scalar - expected) < tolerance;
 }
 
 static bool is_op(const byoc_graph_api_t *graph, const byoc_node_t *node, const char *op) {
@@ -30,7 +42,8 @@ static bool is_scaled(const byoc_graph_api_t *graph, const byoc_node_t *node, co
   float scalar = 0;
   bool divides = is_op(graph, node, "Div");
   if (!divides && !is_op(graph, node, "Mul")) return false;
-  return apart_from_scalar(graph, node, &scalar) == x && fabsf((divides ? 1.0f / scalar : scalar) - factor) < 1e-4f;
+  return apart_from_scalar(graph, node, &scalar) == x &&
+         is_near(graph, x, divides ? 1.0f / scalar : scalar, factor, 1e-4f);
 }
 
 // The producer of a node's only operand that is not a scalar; the scalar must be `expected`.
@@ -57,7 +70,7 @@ static bool is_cubic(const byoc_graph_api_t *graph, const byoc_value_t *value, c
   byoc_value_t *cube = is_op(graph, scale, "Mul") ? apart_from_scalar(graph, scale, &scalar) : NULL;
   byoc_node_t *power = cube ? graph->value_producer(cube) : NULL;
   float exponent = 0;
-  return is_op(graph, power, "Pow") && graph->operand(power, 0) == x && fabsf(scalar - 0.044715f) < 1e-6f &&
+  return is_op(graph, power, "Pow") && graph->operand(power, 0) == x && is_near(graph, x, scalar, 0.044715f, 1e-6f) &&
          byoc_cutlass_scalar_f32(graph, graph->operand(power, 1), &exponent) && exponent == 3.0f;
 }
 

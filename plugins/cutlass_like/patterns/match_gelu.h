@@ -6,7 +6,7 @@
 #include "byoc/plugin.h"
 #include "problem/problem.h"
 
-// A constant f32 of one element; false unless the value is one.
+// A constant of f32, f16 or bf16 of one element; false unless the value is one.
 bool byoc_cutlass_scalar_f32(const byoc_graph_api_t *graph, const byoc_value_t *value, float *out_scalar);
 
 // How many nodes, `last` included, compute Gelu(x) in one of these ways; 0 if they do not:

@@ -126,6 +126,21 @@ static void plan_gemm(const byoc_cutlass_gemm_t *gemm, byoc_cutlass_plan_t *plan
   plan->block_panels = gemm->constant_b ? 16 : 8;
 }
 
+// Panels of f16 and bf16 are widened while they are copied. Products of computed matrices sum all terms in registers if
+// their result has no room for partial sums.
+static void settle_half(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
+  enum { BLOCK_FLOATS = 128 * 1024 };
+  const byoc_cutlass_types_t *types = &problem->types;
+  if (byoc_cutlass_is_half(types->data) &&
+      (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM || plan->form == BYOC_CUTLASS_FORM_WEIGHTS))
+    plan->direct = false;
+  if (plan->form != BYOC_CUTLASS_FORM_GEMM || !byoc_cutlass_is_half(types->result)) return;
+  const int64_t k = problem->gemm.k, wide = plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
+  const int64_t panels = BLOCK_FLOATS / (wide * k);
+  plan->block_depth = (int32_t)(k < INT32_MAX ? k : INT32_MAX);
+  if (plan->block_panels > panels) plan->block_panels = panels < 1 ? 1 : (int32_t)panels;
+}
+
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
@@ -134,6 +149,7 @@ void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cut
     while (plan->streams > 1 && gemm->k / plan->streams < 16) plan->streams /= 2;
     return;
   }
+  if (byoc_cutlass_has_half(problem)) settle_half(problem, plan);
   int64_t depth = problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
   if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE || plan->form == BYOC_CUTLASS_FORM_DOT ||
       plan->form == BYOC_CUTLASS_FORM_WINOGRAD || plan->form == BYOC_CUTLASS_FORM_DIRECT ||
@@ -204,10 +220,58 @@ void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_
                                                       (conv->kernel_h - 1) * conv->dilation_h + 1};
 }
 
+static int64_t align(int64_t floats) {
+  return byoc_cutlass_ceil_div(floats, 16) * 16;
+}
+
+// Where partial sums are kept: in the result, unless its numbers are f16 or bf16.
+static void find_partial(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                         byoc_cutlass_scratch_t *sizes) {
+  enum { PARTIAL_FLOATS = 128 * 1024 };
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  const bool is_conv = plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM;
+  const int64_t depth = is_conv ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
+  if (plan->block_depth >= depth || !(is_conv || plan->form == BYOC_CUTLASS_FORM_WEIGHTS)) return;
+  const int64_t wide = plan->vectors * byoc_cutlass_isa_lanes(plan->isa);
+  const int64_t block = plan->rows * wide * plan->block_panels;
+  const int64_t all = is_conv ? byoc_cutlass_ceil_div(conv->out, plan->transposed ? wide : plan->rows)
+                              : byoc_cutlass_ceil_div(problem->gemm.n, wide);
+  if (plan->transposed) {
+    sizes->partial = block * all;
+  } else if (byoc_cutlass_is_half(problem->types.result)) {
+    const int64_t fit = PARTIAL_FLOATS / block;
+    sizes->partial_panels = fit < 1 ? 1 : fit < all ? fit : all;
+    sizes->partial = align(block * sizes->partial_panels);
+  }
+}
+
+void byoc_cutlass_scratch_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                byoc_cutlass_scratch_t *out_sizes) {
+  const byoc_cutlass_types_t *types = &problem->types;
+  const int64_t wide = plan->vectors * byoc_cutlass_isa_lanes(plan->isa), depth = plan->block_depth;
+  *out_sizes = (byoc_cutlass_scratch_t){0};
+  if (plan->form == BYOC_CUTLASS_FORM_FEW_ROWS) {
+    const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+    if (byoc_cutlass_is_half(types->data))
+      out_sizes->widened = align(byoc_cutlass_data_matrices(gemm) * gemm->m * gemm->k);
+  } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
+    if (!plan->direct) out_sizes->panels = (plan->transposed ? plan->rows : wide) * plan->block_panels * depth;
+    if (byoc_cutlass_is_half(types->weights)) out_sizes->widened = (plan->transposed ? wide : plan->rows) * depth;
+  } else if (plan->form == BYOC_CUTLASS_FORM_WEIGHTS) {
+    if (!plan->direct) out_sizes->panels = plan->rows * plan->block_panels * depth;
+    if (byoc_cutlass_is_half(types->weights)) out_sizes->widened = wide * depth;
+  } else if (plan->form == BYOC_CUTLASS_FORM_GEMM) {
+    if (!plan->direct) out_sizes->panels = wide * plan->block_panels * depth;
+    if (byoc_cutlass_is_half(types->data)) out_sizes->widened = plan->rows * depth;
+  }
+  if (byoc_cutlass_has_half(problem)) out_sizes->panels = align(out_sizes->panels);
+  find_partial(problem, plan, out_sizes);
+}
+
 // Floats of one share's workspace.
 static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
-  int64_t lanes = byoc_cutlass_isa_lanes(plan->isa), floats = 0;
+  int64_t floats = 0;
   if (plan->form == BYOC_CUTLASS_FORM_WINOGRAD) {
     floats = byoc_cutlass_winograd_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_ATTENTION) {
@@ -220,19 +284,12 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
     byoc_cutlass_depthwise_t sizes;
     byoc_cutlass_depthwise_sizes(conv, plan->isa, &sizes);
     floats = sizes.padded_row * sizes.padded_h;
-  } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
-    int64_t panel = plan->transposed ? plan->rows : plan->vectors * lanes;
-    if (!plan->direct) floats = panel * plan->block_panels * plan->block_depth;
-    if (plan->transposed && plan->block_depth < conv->in * conv->kernel_h * conv->kernel_w) {
-      int64_t columns = plan->vectors * lanes;
-      floats += panel * plan->block_panels * columns * byoc_cutlass_ceil_div(conv->out, columns);
-    }
-  } else if (plan->form == BYOC_CUTLASS_FORM_WEIGHTS && !plan->direct) {
-    floats = plan->rows * plan->block_panels * (int64_t)plan->block_depth;
-  } else if (plan->form == BYOC_CUTLASS_FORM_GEMM && !plan->direct) {
-    floats = plan->vectors * lanes * plan->block_panels * (int64_t)plan->block_depth;
+  } else {
+    byoc_cutlass_scratch_t sizes;
+    byoc_cutlass_scratch_sizes(problem, plan, &sizes);
+    floats = sizes.panels + sizes.partial + sizes.widened;
   }
-  return byoc_cutlass_ceil_div(floats, 16) * 16;
+  return align(floats);
 }
 
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {

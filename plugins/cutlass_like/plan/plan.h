@@ -78,6 +78,15 @@ typedef struct byoc_cutlass_depthwise_t {
 void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
                                   byoc_cutlass_depthwise_t *out_sizes);
 
+// Parts of a share's workspace where tensors are f16 or bf16, in floats: the copied panels (of rows of A, of pixels, of
+// columns of a computed B), then weights or rows that are widened, then partial sums.
+typedef struct byoc_cutlass_scratch_t {
+  int64_t panels, widened, partial;
+  int64_t partial_panels; // panels of weights whose partial sums fit; 0: partial sums are kept in the result
+} byoc_cutlass_scratch_t;
+void byoc_cutlass_scratch_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
+                                byoc_cutlass_scratch_t *out_sizes);
+
 // Makes blocks fit the problem and of nearly equal length.
 void byoc_cutlass_plan_normalise(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
 

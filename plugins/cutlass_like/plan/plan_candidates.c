@@ -58,6 +58,7 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
                             size_t count, size_t capacity) {
   for (int32_t edge = 4; edge >= 2; edge -= 2) {
     (void)byoc_cutlass_winograd_plan(problem, edge, &plan);
+    if (!byoc_cutlass_winograd_transforms(problem, &plan)) continue;
     count = plan_push(problem, plan, plans, count, capacity);
     if (byoc_cutlass_open_sizes(problem)) continue;
     int64_t panels = byoc_cutlass_ceil_div(problem->conv.out, plan.vectors * byoc_cutlass_isa_lanes(plan.isa));
@@ -65,7 +66,7 @@ static size_t push_winograd(const byoc_cutlass_problem_t *problem, byoc_cutlass_
             most = (int32_t)(byoc_cutlass_ceil_div(problem->conv.out_h, edge) * problem->conv.batch);
     int32_t together = plan.pass_panels;
     plan.pass_panels = together > 1 ? 1 : (int32_t)panels;
-    count = plan_push(problem, plan, plans, count, capacity);
+    if (!byoc_cutlass_is_half(problem->types.weights)) count = plan_push(problem, plan, plans, count, capacity);
     plan.pass_panels = together;
     for (int32_t half = 1; half <= 4; half *= 2) {
       plan.block_panels = (rows * half + 1) / 2;

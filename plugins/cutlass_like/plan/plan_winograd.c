@@ -36,12 +36,13 @@ void byoc_cutlass_winograd_sizes(const byoc_cutlass_problem_t *problem, const by
   int64_t gathered = conv->in_blocked ? w->points : (high * edge + 2) * (wide * edge + 2);
   int64_t scattered = conv->out_blocked ? 0 : edge * edge * wide + 1; // reads one vector past the end
   w->strip = (gathered > scattered ? gathered : scattered) * lanes;
+  w->transformed = byoc_cutlass_is_half(problem->types.weights) ? w->points * conv->in * w->panel : 0;
 }
 
 int64_t byoc_cutlass_winograd_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   byoc_cutlass_winograd_t w;
   byoc_cutlass_winograd_sizes(problem, plan, &w);
-  return w.points * (w.patch_step + w.product_step) + w.strip;
+  return w.points * (w.patch_step + w.product_step) + w.strip + w.transformed;
 }
 
 // Vectors in a panel of output channels: few enough that few lanes have no channel; two if that costs nothing.
@@ -91,7 +92,8 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   int64_t panels = byoc_cutlass_ceil_div(conv->out, plan->vectors * lanes);
   int64_t patch_bytes = together * points * in_vectors * lanes * (int64_t)sizeof(float);
   bool large = patch_bytes > BYOC_CUTLASS_LARGE_PATCHES && patch_bytes * panels > BYOC_CUTLASS_LARGE_READING;
-  plan->pass_panels = large && !is_open ? (int32_t)panels : 1; // with open sizes each block chooses
+  const bool is_half = byoc_cutlass_is_half(problem->types.weights); // then only one panel of filters is transformed
+  plan->pass_panels = large && !is_open && !is_half ? (int32_t)panels : 1; // with open sizes each block chooses
   byoc_cutlass_winograd_tile(problem, plan);
 
   // Cycles. Products run at nine tenths of two multiply-adds per cycle; the transforms of a square of one vector of
@@ -108,8 +110,17 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
   double blocks = (double)byoc_cutlass_ceil_div(squares_h, rows);
   double weights = (double)(conv->groups * points * conv->in * 4 * lanes) * out_vectors;
   double reading = reading_cycles(weights, blocks);
+  if (is_half) // every block transforms all filters, a vector of them in so many cycles
+    reading = (double)(conv->groups * conv->in) * out_vectors * blocks * (edge == 4 ? 120 : 60);
   return fmax(products, reading) + 0.3 * fmin(products, reading) + all * (double)in_vectors * patch_cycles +
          all * (double)byoc_cutlass_ceil_div(conv->out, lanes) * square_cycles;
+}
+
+bool byoc_cutlass_winograd_transforms(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  enum { MOST_TRANSFORMED = 192 * 1024 };
+  byoc_cutlass_winograd_t sizes;
+  byoc_cutlass_winograd_sizes(problem, plan, &sizes);
+  return sizes.transformed <= MOST_TRANSFORMED;
 }
 
 bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
@@ -125,7 +136,7 @@ bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cu
   for (int32_t edge = 2; edge <= 4; edge += 2) {
     byoc_cutlass_plan_t other = *plan;
     double cycles = byoc_cutlass_winograd_plan(problem, edge, &other);
-    if (cycles > 0.95 * best) continue;
+    if (cycles > 0.95 * best || !byoc_cutlass_winograd_transforms(problem, &other)) continue;
     best = cycles;
     *plan = other;
     chosen = true;

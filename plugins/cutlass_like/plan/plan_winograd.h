@@ -19,6 +19,7 @@ typedef struct byoc_cutlass_winograd_t {
   int64_t patch_row, patch_step;     // floats between squares, and between points
   int64_t product_row, product_step; // the same for the products
   int64_t strip;                     // floats of the strip
+  int64_t transformed;               // floats of a panel's filters, where each block transforms them; else 0
 } byoc_cutlass_winograd_t;
 
 // If the patches of a block have more bytes than these, which are those of a cache, and are read so often by panel
@@ -33,6 +34,9 @@ double byoc_cutlass_winograd_plan(const byoc_cutlass_problem_t *problem, int32_t
 
 // The squares multiplied at once, for the plan's blocks.
 void byoc_cutlass_winograd_tile(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);
+
+// False if the filters of a panel, which a block transforms where weights are f16 or bf16, would outgrow its cache.
+bool byoc_cutlass_winograd_transforms(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 // True if one of its plans is expected to beat the direct convolution; *plan is then the best one.
 bool byoc_cutlass_winograd_choose(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan);

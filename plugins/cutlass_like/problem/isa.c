@@ -115,6 +115,19 @@ const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot) {
   return is_instruction ? NULL : "";
 }
 
+const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa) {
+  static const struct {
+    byoc_cutlass_isa_t isa;
+    int feature;
+  } rows[] = {
+#define BYOC_ISA_HALF(ISA, FEATURE) {BYOC_CUTLASS_ISA_##ISA, FEATURE_##FEATURE},
+#include "byoc/isa.def"
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+    if (rows[i].isa == isa) return features[rows[i].feature].name;
+  return "";
+}
+
 // Appends the flags of the features, then those for tuning, each behind a blank unless it is the first.
 static void add_flags(const char *wanted, char *buffer, size_t size) {
   size_t used = strlen(buffer);
@@ -130,9 +143,10 @@ static void add_flags(const char *wanted, char *buffer, size_t size) {
   }
 }
 
-void byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa, uint32_t dot, char *buffer, size_t size) {
+void byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa, uint32_t dot, const char *more, char *buffer, size_t size) {
   const char *feature = byoc_cutlass_dot_feature(isa, dot);
   buffer[0] = '\0';
   add_flags(isas[isa].features, buffer, size);
   if (feature) add_flags(feature, buffer, size);
+  add_flags(more, buffer, size);
 }

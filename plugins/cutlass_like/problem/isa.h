@@ -50,10 +50,13 @@ byoc_cutlass_isa_t byoc_cutlass_isa_choose(const char *features);
 // The feature that a dot needs besides the instruction set; "": none. NULL if the set does not have the dot.
 const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
 
+// The feature besides the instruction set with which f16 is converted; "": none.
+const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa);
+
 // True if all of `wanted` are among `features`; both are separated by blanks.
 bool byoc_cutlass_has_features(const char *features, const char *wanted);
 
-// The compiler's flags for an instruction set and a dot, separated by blanks. Cut off at `size`.
-void byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa, uint32_t dot, char *buffer, size_t size);
+// The compiler's flags for an instruction set, a dot and `more` features, separated by blanks. Cut off at `size`.
+void byoc_cutlass_isa_flags(byoc_cutlass_isa_t isa, uint32_t dot, const char *more, char *buffer, size_t size);
 
 #endif // BYOC_CUTLASS_ISA_H_

@@ -2,16 +2,30 @@
 // Properties of a problem that do not depend on its template: its size, its tensors' layouts, heights of tiles.
 #include "problem/problem.h"
 
+bool byoc_cutlass_has_half(const byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_types_t *types = &problem->types;
+  return byoc_cutlass_is_half(types->data) || byoc_cutlass_is_half(types->weights) ||
+         byoc_cutlass_is_half(types->residual) || byoc_cutlass_is_half(types->result);
+}
+
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm) {
   int64_t batch = 1;
   for (uint32_t i = 0; i < gemm->batch_rank; ++i) batch *= gemm->batch[i];
   return batch;
 }
 
-int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
+static int64_t count_matrices(const byoc_cutlass_gemm_t *gemm, const bool *repeat) {
   int64_t matrices = 1;
-  for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= gemm->repeat_b[i] ? 1 : gemm->batch[i];
+  for (uint32_t i = 0; i < gemm->batch_rank; ++i) matrices *= repeat[i] ? 1 : gemm->batch[i];
   return matrices;
+}
+
+int64_t byoc_cutlass_data_matrices(const byoc_cutlass_gemm_t *gemm) {
+  return count_matrices(gemm, gemm->repeat_a);
+}
+
+int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm) {
+  return count_matrices(gemm, gemm->repeat_b);
 }
 
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem) {

@@ -10,8 +10,8 @@
 //   byoc_cutlass_emit_prelude(&text, plan.isa); // emit/emit.h
 //   byoc_cutlass_emit(&text, &problem, &plan, "gemm_0");
 //
-// Data are f32, or bytes if a problem says how its words are made (plan/plan_words.h). No function of problem, plan,
-// pack and emit depends on the host or on global state; any thread may call it.
+// Data are f32, f16 or bf16, or bytes if a problem says how its words are made (plan/plan_words.h). No function of
+// problem, plan, pack and emit depends on the host or on global state; any thread may call it.
 #ifndef BYOC_CUTLASS_PROBLEM_H_
 #define BYOC_CUTLASS_PROBLEM_H_
 
@@ -147,8 +147,16 @@ typedef struct byoc_cutlass_words_t {
   float joined_scale, joined_zero, joined_low, joined_high;
 } byoc_cutlass_words_t;
 
+// Element types of a problem's tensors: BYOC_DTYPE_*, where 0 means f32. Biases are f32, and sums too. `weights` is the
+// other matrix if both are computed. Tensors of attention all have the type of its data, except for the mask
+// (`residual`).
+typedef struct byoc_cutlass_types_t {
+  uint32_t data, weights, residual, result;
+} byoc_cutlass_types_t;
+
 typedef struct byoc_cutlass_problem_t {
   uint32_t kind;
+  byoc_cutlass_types_t types;
   byoc_cutlass_conv_t conv;
   byoc_cutlass_gemm_t gemm;
   byoc_cutlass_attention_t attention;
@@ -163,6 +171,19 @@ enum { BYOC_CUTLASS_OPEN_ROWS = 128 };
 
 // The planned number of keys of attention whose length is dynamic.
 enum { BYOC_CUTLASS_OPEN_KEYS = 512 };
+
+// True for f16 and bf16.
+static inline bool byoc_cutlass_is_half(uint32_t type) {
+  return type == BYOC_DTYPE_F16 || type == BYOC_DTYPE_BF16;
+}
+
+// Bytes of an element.
+static inline int64_t byoc_cutlass_type_bytes(uint32_t type) {
+  return byoc_cutlass_is_half(type) ? 2 : 4;
+}
+
+// True if some tensor is not f32.
+bool byoc_cutlass_has_half(const byoc_cutlass_problem_t *problem);
 
 // True if the amount of work is known at run time only.
 bool byoc_cutlass_is_open(const byoc_cutlass_problem_t *problem);
@@ -182,7 +203,8 @@ int64_t byoc_cutlass_macs(const byoc_cutlass_problem_t *problem);
 // The number of matrices of a matrix product.
 int64_t byoc_cutlass_batch(const byoc_cutlass_gemm_t *gemm);
 
-// Matrices of B: repeated ones count once.
+// Matrices of A, and of B: repeated ones count once.
+int64_t byoc_cutlass_data_matrices(const byoc_cutlass_gemm_t *gemm);
 int64_t byoc_cutlass_weight_matrices(const byoc_cutlass_gemm_t *gemm);
 
 // True if an operand that is otherwise copied lies in memory as the templates can read it: pixels of a 1x1 convolution,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/string.h"
 #include "core/compose/artifact/resolve.h"
 #include "core/hostir/lower/lower_program.h"
 #include "core/hostir/pass/pass.h"
@@ -337,6 +338,168 @@ static void test_h15_a_cut_gemm_adds_its_bias_once(void **state) {
         2);
 }
 
+// ---- quantised ----
+
+// "  constant @name : type = [...]" with `count` numbers of `least` to `most` times `unit`.
+static void add_numbers(byoc_string_t *text, const char *name, const char *type, int count, int least, int most,
+                        double unit) {
+  byoc_string_appendf(text, "  constant @%s : %s = [", name, type);
+  for (int i = 0; i < count; ++i) {
+    const int value = least + (i * 13 + i / 7) % (most - least + 1);
+    if (unit == 1) byoc_string_appendf(text, "%s%d", i > 0 ? ", " : "", value);
+    if (unit != 1) byoc_string_appendf(text, "%s%.6f", i > 0 ? ", " : "", value * unit);
+  }
+  byoc_string_appendf(text, "]\n");
+}
+
+static void add_quantised_weights(byoc_string_t *text) {
+  static const struct {
+    const char *name, *type;
+    int count, least, most;
+    double unit;
+  } weights[] = {
+      {"n", "u8[4,4,8]", 128, 0, 255, 1},     {"ns", "f32[4,4]", 16, 1, 9, 0.0125}, // lines of 4 blocks of 16
+      {"nf", "f32[16]", 16, 1, 9, 0.0125},    {"nz", "u8[4,2]", 8, 0, 255, 1},
+      {"o", "u8[3,4,8]", 96, 0, 255, 1},      {"os", "f32[3,4]", 12, 1, 9, 0.0125},
+      {"oz", "u8[3,2]", 6, 0, 255, 1},        {"one", "u8[3,1,32]", 96, 0, 255, 1},
+      {"ones", "f32[3,1]", 3, 1, 9, 0.0125},  {"w8", "i8[64,4]", 256, -128, 127, 1},
+      {"w8t", "i8[4,64]", 256, -128, 127, 1}, {"o8", "i8[64,3]", 192, -128, 127, 1},
+      {"w4", "i4[64,4]", 256, -8, 7, 1},      {"b4", "f32[4,4]", 16, 1, 9, 0.0125},
+      {"e4", "i4[8,64]", 512, -8, 7, 1},      {"es", "f32[8,4]", 32, 1, 9, 0.0125},
+      {"e8", "i8[8,64]", 512, -128, 127, 1},  {"g4", "u8[8,32]", 256, 0, 255, 1},
+      {"s4", "f32[4]", 4, 1, 4, 0.0125},      {"z4", "i8[4]", 4, -2, 2, 1},
+      {"s64", "f32[64]", 64, 1, 9, 0.0125},   {"c4", "f32[4]", 4, 1, 4, 0.5},
+      {"c3", "f32[3]", 3, 1, 4, 0.5},         {"i4", "i32[4]", 4, -99, 99, 1},
+      {"f8", "i8[4,1,3]", 12, -128, 127, 1},  {"eight", "i64[1]", 1, 8, 8, 1},
+  };
+  for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); ++i) {
+    add_numbers(text, weights[i].name, weights[i].type, weights[i].count, weights[i].least, weights[i].most,
+                weights[i].unit);
+  }
+  byoc_string_appendf(text, "  constant @s : f32[] = [0.0125]\n  constant @t : f32[] = [0.25]\n"
+                            "  constant @zu : u8[] = [120]\n  constant @zi : i8[] = [3]\n");
+}
+
+// The bytes of the weights that a rank reads, before products lay them out in panels; -1: of the whole model.
+static uint64_t constant_bytes(const char *text, int32_t rank) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  uint64_t bytes = 0;
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  if (rank < 0) byoc_attributes_remove(&module->attributes, BYOC_ATTRIBUTE_MESH);
+  const byoc_pass_options_t none = {0};
+  byoc_test_ok(byoc_pass_run_list("settle-constants,shard,remove-dead-code", module, &none, &diag), &diag);
+  const byoc_function_t *main_function = byoc_graph_module_main(module);
+  for (size_t i = 0; i < main_function->constants.count; ++i) {
+    const byoc_value_t *value = main_function->constants.entries[i].value;
+    if (value->uses.count > 0 && value->type->dtype != BYOC_DTYPE_I64) bytes += value->constant->size_bytes;
+  }
+  byoc_graph_module_destroy(module);
+  return bytes;
+}
+
+// Quantised and packed operators on whole operands and on operands that are cut along each dimension. %q is %0 in
+// bytes.
+static void test_b34_quantised_operators_take_cut_operands(void **state) {
+  (void)state;
+  static const char quantised[] = "%q = QuantizeLinear@19(%0, @s, @zu) : u8[4,64]\n    ";
+  static const struct {
+    const char *columns, *nodes;
+    bool is_whole; // each rank has all of the weights
+  } cases[] = {
+#define NBITS(N, block) "{K = 64, N = " N ", bits = 4, block_size = " block "}"
+      {"4", "%y = com.microsoft::MatMulNBits@1(%0, @n, @ns, @nz) " NBITS("4", "16") " : f32[4,4]", false},
+      {"4", "%y = com.microsoft::MatMulNBits@1(%0, @n, @nf, _, _, @c4) " NBITS("4", "16") " : f32[4,4]", false},
+      {"3", "%y = com.microsoft::MatMulNBits@1(%0, @o, @os, @oz, _, @c3) " NBITS("3", "16") " : f32[4,3]", false},
+      {"3", "%y = com.microsoft::MatMulNBits@1(%0, @one, @ones) " NBITS("3", "64") " : f32[4,3]", true},
+      {"4",
+       "%w = DequantizeLinear@21(@w4, @b4) {axis = 0, block_size = 16} : f32[64,4]\n"
+       "    %y = MatMul@13(%0, %w) : f32[4,4]",
+       false},
+      {"4", "%w = DequantizeLinear@21(@w8, @s, @zi) : f32[64,4]\n    %y = MatMul@13(%0, %w) : f32[4,4]", false},
+      {"4",
+       "%w = DequantizeLinear@21(@w8, @s4, @z4) {axis = 1} : f32[64,4]\n"
+       "    %y = MatMul@13(%0, %w) : f32[4,4]",
+       false},
+      {"4", "%w = DequantizeLinear@21(@w8, @s64) {axis = 0} : f32[64,4]\n    %y = MatMul@13(%0, %w) : f32[4,4]", false},
+      {"4",
+       "%w = DequantizeLinear@21(@w8t, @s4) {axis = 0} : f32[4,64]\n"
+       "    %y = Gemm@13(%0, %w, @c4) {transB = 1} : f32[4,4]",
+       false},
+      {"3", "%w = DequantizeLinear@21(@o8, @s) : f32[64,3]\n    %y = Gemm@13(%0, %w, @c3) : f32[4,3]", false},
+      {"4",
+       "%p = QLinearMatMul@21(%q, @s, @zu, @w8, @s4, @z4, @t, @zu) : u8[4,4]\n"
+       "    %y = DequantizeLinear@21(%p, @t, @zu) : f32[4,4]",
+       false},
+      {"3",
+       "%p = QLinearMatMul@21(%q, @s, @zu, @o8, @s, @zi, @t, @zu) : u8[4,3]\n"
+       "    %y = DequantizeLinear@21(%p, @t, @zu) : f32[4,3]",
+       true},
+      {"4",
+       "%w = DequantizeLinear@21(@w8, @s4, @z4) {axis = 1} : f32[64,4]\n"
+       "    %x1 = DequantizeLinear@21(%q, @s, @zu) : f32[4,64]\n    %p = MatMul@13(%x1, %w) : f32[4,4]\n"
+       "    %r = QuantizeLinear@21(%p, @t, @zu) : u8[4,4]\n"
+       "    %y = DequantizeLinear@21(%r, @t, @zu) : f32[4,4]",
+       false},
+      {"3", "%p = MatMulInteger@10(%q, @o8, @zu, @zi) : i32[4,3]\n    %y = Cast@13(%p) {to = 1} : f32[4,3]", false},
+      {"4",
+       "%a, %as, %az = DynamicQuantizeLinear@11(%0) : u8[4,64], f32[], u8[]\n"
+       "    %p = MatMulInteger@10(%a, @w8, %az) : i32[4,4]\n    %c = Cast@13(%p) {to = 1} : f32[4,4]\n"
+       "    %y = Mul@14(%c, %as) : f32[4,4]",
+       false},
+      {"4", "%y = com.microsoft::DynamicQuantizeMatMul@1(%0, @w8, @s4, @z4, @c4) : f32[4,4]", false},
+      {"4", "%y = com.microsoft::MatMulIntegerToFloat@1(%q, @w8, @s, @s4, @zu, @z4, @c4) : f32[4,4]", false},
+      {"4",
+       "%p = com.microsoft::QGemm@1(%q, @s, @zu, @w8t, @s4, @z4, @i4, @t, @zu) {transB = 1} : u8[4,4]\n"
+       "    %y = DequantizeLinear@21(%p, @t, @zu) : f32[4,4]",
+       false},
+      {"64",
+       "%e = DequantizeLinear@21(@e4, @es) {axis = 1, block_size = 16} : f32[8,64]\n"
+       "    %g = Gather@13(%e, %i) : f32[4,64]\n    %y = Add@14(%g, %0) : f32[4,64]",
+       false},
+      {"64",
+       "%e = DequantizeLinear@21(@e8, @s, @zi) : f32[8,64]\n"
+       "    %g = Gather@13(%e, %i) : f32[4,64]\n    %y = Add@14(%g, %0) : f32[4,64]",
+       false},
+      {"64",
+       "%g = com.microsoft::GatherBlockQuantized@1(@g4, %i, @es) {bits = 4, block_size = 16, gather_axis = 0, "
+       "quantize_axis = 1} : f32[4,64]\n    %y = Add@14(%g, %0) : f32[4,64]",
+       false},
+      {"64",
+       "%p = com.microsoft::QLinearAdd@1(%q, @s, @zu, %q, @s, @zu, @t, @zu) : u8[4,64]\n"
+       "    %y = DequantizeLinear@21(%p, @t, @zu) : f32[4,64]",
+       true},
+      {"64", "%r = DequantizeLinear@21(%q, @s64) {axis = 1} : f32[4,64]\n    %y = Neg@13(%r) : f32[4,64]", true},
+#undef NBITS
+  };
+  static const char indices[] = "%a = ArgMax@13(%0) {axis = 1, keepdims = 0} : i64[4]\n"
+                                "    %i = Mod@13(%a, @eight) : i64[4]\n    ";
+  static const char *const spreads[] = {"whole", "tp: 0", "tp: 1", "tp: 1 * 2"};
+  passes = "settle-constants,shard,simplify,name-unknown-dimensions";
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    for (size_t d = 0; d < sizeof(spreads) / sizeof(spreads[0]); ++d) {
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_string_appendf(&text, "module {mesh = \"tp=2\", cut_weights = \"tp\"} {\n");
+      add_quantised_weights(&text);
+      const bool reads_bytes = strstr(cases[k].nodes, "%q") != NULL;
+      const bool looks_up = strstr(cases[k].nodes, "%i)") != NULL || strstr(cases[k].nodes, "%i,") != NULL;
+      const char *head = reads_bytes ? quantised : looks_up ? indices : "";
+      byoc_string_appendf(&text,
+                          "  func @main(%%x : f32[4,64]) -> (%%y : f32[4,%s]) {\n"
+                          "    %%0 = Neg@13(%%x) : f32[4,64] on {ranks = \"%s\"}\n    %s%s\n    return %%y\n  }\n}\n",
+                          cases[k].columns, spreads[d], head, cases[k].nodes);
+      check(text.data, 2);
+      if (d == 0 && constant_bytes(text.data, 0) * 4 > constant_bytes(text.data, -1) * 3 && !cases[k].is_whole) {
+        fail_msg("case %zu: %llu of %llu bytes", k, (unsigned long long)constant_bytes(text.data, 0),
+                 (unsigned long long)constant_bytes(text.data, -1));
+      }
+      byoc_string_deinit(&text);
+    }
+  }
+  passes = "shard,simplify,name-unknown-dimensions";
+}
+
 // ---- pipelines ----
 
 static char events[64]; // b: a collective begins, e: it ends, r: it runs as a whole, k: a kernel
@@ -476,6 +639,7 @@ int main(void) {
       cmocka_unit_test(test_h15_inputs_and_outputs_stay_spread),
       cmocka_unit_test(test_h15_weights_to_cut_are_found),
       cmocka_unit_test(test_h15_a_cut_gemm_adds_its_bias_once),
+      cmocka_unit_test(test_b34_quantised_operators_take_cut_operands),
       cmocka_unit_test(test_h15_wrong_meshes_and_spreads_are_refused),
       cmocka_unit_test(test_h15_products_run_while_parts_move),
   };

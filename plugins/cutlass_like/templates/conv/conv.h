@@ -7,6 +7,7 @@
 //   TRANSPOSED 1: lanes are output channels, and rows are pixels: for small images, whose pixels do not fill vectors.
 // Weights arrive packed in panels of WEIGHT_PANEL channels: [GROUPS][panel][DEPTH][channels of the panel].
 // SKIPS_TAPS 1: blocks of depth whose taps read nothing but padding are left out, as dilated kernels have them.
+// Pixels of f16 and bf16 are widened by that copy, such weights panel by panel into the workspace from WEIGHTS_AT on.
 // Sizes of images may be dynamic (open_images.h): TILE_SIZES then passes the sizes to a tile.
 enum {
   FN(depth) = IN * KERNEL_H * KERNEL_W,
@@ -35,11 +36,11 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
 #if CONTIGUOUS && !DIRECT
 // Copies depth [k, end) of `count` pixels to panels side by side. Pixels of one channel lie in one run: it is read from
 // end to end before the next one.
-static void FN(pack)(const FN(args_t) * args, float *panels, const float *image, int64_t pixel, int64_t count,
+static void FN(pack)(const FN(args_t) * args, float *panels, const DATA_T *image, int64_t pixel, int64_t count,
                      int64_t k, int64_t end) {
   (void)args;
   for (int64_t i = 0; i < end - k; ++i) {
-    const float *from = image + (k + i) * (int64_t)(IN_H * IN_W) + pixel;
+    const DATA_T *from = image + (k + i) * (int64_t)(IN_H * IN_W) + pixel;
     int64_t done = 0;
     for (; done + PIXEL_PANEL <= count; done += PIXEL_PANEL) {
       float *to = panels + done * (end - k) + i * PIXEL_PANEL;
@@ -64,7 +65,7 @@ static void FN(pack)(const FN(args_t) * args, float *panels, const float *image,
 #elif !DIRECT
 // Copies the pixels [pixel, pixel + count) of depth [k, end) to a panel, whose rows are PIXEL_PANEL wide (or as wide as
 // the last panel, where lanes are channels).
-static void FN(pack)(const FN(args_t) * args, float *panel, int64_t width, const float *image, int64_t pixel,
+static void FN(pack)(const FN(args_t) * args, float *panel, int64_t width, const DATA_T *image, int64_t pixel,
                      int64_t count, int64_t k, int64_t end) {
   (void)args;
   while (k < end) {
@@ -109,11 +110,16 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
   const int64_t group = image % GROUPS, panel = block * BLOCK_PANELS;
   const int64_t pixels = FN(pixels)(args), all_panels = FN(pixel_panels)(args);
   const int64_t panels = all_panels - panel < BLOCK_PANELS ? all_panels - panel : BLOCK_PANELS;
-  const float *input = args->input + image * IN * IN_H * IN_W;
-  const float *weights = args->weights + group * WEIGHTS_OF_GROUP;
+  const DATA_T *input = args->input + image * IN * IN_H * IN_W;
+  const WEIGHT_T *weights = args->weights + group * WEIGHTS_OF_GROUP;
   const int64_t origin = image * OUT * pixels;
 #if SPLIT_DEPTH && TRANSPOSED
   float *partial = workspace + BLOCK_PANELS * PIXEL_PANEL * BLOCK_DEPTH;
+#elif PARTIAL_PANELS
+  float *const partial = workspace + PANEL_FLOATS;
+#endif
+#if HALF_WEIGHTS
+  float *const weight = workspace + WEIGHTS_AT;
 #endif
   int64_t begin = 0, end = FN(depth);
 #if SKIPS_TAPS
@@ -142,13 +148,18 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
     }
 #endif
 #if AHEAD_PIXELS
-    const float *next =
+    const DATA_T *next =
         k + depth < FN(depth) ? input + (k + depth) * pixels + start : input + (stop < pixels ? stop : 0);
 #endif
     for (int64_t w = first; w < last; ++w) {
       const int64_t channel = w * WEIGHT_PANEL;
       const int64_t wide = OUT - channel < WEIGHT_PANEL ? WEIGHT_COLUMNS(OUT - channel) : WEIGHT_PANEL;
-      const float *weight = weights + channel * FN(depth) + k * wide;
+      const WEIGHT_T *packed = weights + channel * FN(depth) + k * wide;
+#if HALF_WEIGHTS
+      widen(weight, packed, depth * wide);
+#else
+      const float *weight = packed;
+#endif
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t pixel = (panel + p) * PIXEL_PANEL;
         const int64_t at = origin + channel * pixels + pixel;
@@ -167,21 +178,21 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         const int row_rest = pixel + PIXEL_PANEL > pixels, column_rest = channel + WEIGHT_PANEL > OUT;
 #else
         const float *rows = weight, *columns = moving;
-        float *sums = args->output + at;
+        float *sums = PARTIAL_AT(at);
         const int row_rest = channel + WEIGHT_PANEL > OUT, column_rest = pixel + PIXEL_PANEL > pixels;
 #endif
 #if OPEN_SIZES
         // Prefetches the next weights if all pixels are in this block, else the pixels that are packed next, if they
         // lie in runs: one vector of each channel; the first panels of weights prefetch one vector each.
         const int64_t vector = w - first, step = (WEIGHT_PANEL + panels - 1) / panels;
-        const float *later = w + 1 < last ? weight + FN(depth) * WEIGHT_PANEL
-                                          : weights + first * WEIGHT_PANEL * FN(depth) + (k + depth) * WEIGHT_PANEL;
-        const float *ahead = later + p * depth * step;
+        const WEIGHT_T *later = w + 1 < last ? packed + FN(depth) * WEIGHT_PANEL
+                                             : weights + first * WEIGHT_PANEL * FN(depth) + (k + depth) * WEIGHT_PANEL;
+        const float *ahead = AHEAD_OF(later + p * depth * step);
         int64_t ahead_step = step;
         if (all_panels > BLOCK_PANELS) ahead = weight, ahead_step = 0;
 #if AHEAD_PIXELS
         if (all_panels > BLOCK_PANELS && vector * LANES < PIXEL_PANEL)
-          ahead = next + p * PIXEL_PANEL + vector * LANES, ahead_step = pixels;
+          ahead = AHEAD_OF(next + p * PIXEL_PANEL + vector * LANES), ahead_step = AHEAD_PIXEL_STEP(pixels);
 #else
         (void)vector;
 #endif
@@ -190,11 +201,11 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t image, 
         // prefetch one vector each.
         const int64_t vector = w - first;
         const int fetch = vector * LANES < PIXEL_PANEL;
-        const float *ahead = fetch ? next + p * PIXEL_PANEL + vector * LANES : weight;
-        const int64_t ahead_step = fetch ? pixels : 0;
+        const float *ahead = fetch ? AHEAD_OF(next + p * PIXEL_PANEL + vector * LANES) : weight;
+        const int64_t ahead_step = fetch ? AHEAD_PIXEL_STEP(pixels) : 0;
 #else
-        const float *ahead = weight + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD;
-        const int64_t ahead_step = AHEAD;
+        const float *ahead = AHEAD_OF(packed + FN(depth) * WEIGHT_PANEL + p * depth * AHEAD);
+        const int64_t ahead_step = AHEAD_STEP;
 #endif
         TILES(depth, rows, columns, sums, k == begin, k + depth == end, args->output + at,
               HAS_BIAS ? args->bias + group * OUT + channel : NULL, HAS_RESIDUAL ? args->residual + at : NULL, ahead,

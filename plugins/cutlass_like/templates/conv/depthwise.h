@@ -22,7 +22,7 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
 }
 
 // Copies the input that rows [top, top + rows) and columns [left, left + columns) of the output read.
-static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * args, float *padded, const float *plane,
+static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * args, float *padded, const DATA_T *plane,
                                                           int64_t top, int64_t left, int64_t rows, int64_t columns) {
   (void)args;
   const int64_t padded_h = (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
@@ -89,7 +89,12 @@ static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * ar
   const int64_t rows = OUT_H - top < BAND_H ? OUT_H - top : BAND_H;
   const int64_t columns = OUT_W - left < BAND_W ? OUT_W - left : BAND_W;
   const int64_t at = plane * (OUT_H * OUT_W) + top * OUT_W + left;
+#if HALF_WEIGHTS
+  float taps[KERNEL_H * KERNEL_W];
+  widen(taps, args->weights + channel * KERNEL_H * KERNEL_W, KERNEL_H * KERNEL_W);
+#else
   const float *taps = args->weights + channel * KERNEL_H * KERNEL_W;
+#endif
   const float offset = HAS_BIAS ? args->bias[channel] : 0.0f;
   FN(pad)(args, slot, args->input + plane / MULTIPLIER * IN_H * IN_W, top, left, rows, columns);
   for (int64_t x = 0; x < columns; x += LANES) {

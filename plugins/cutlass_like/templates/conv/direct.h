@@ -35,18 +35,18 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
 
 #if !IN_PLACE && FLAT
 // Copies pixels [first, first + count) of each channel to the strip.
-static void FN(gather)(float *strip, const float *image, int64_t first, int64_t count) {
+static void FN(gather)(float *strip, const DATA_T *image, int64_t first, int64_t count) {
   for (int64_t c = 0; c < IN; ++c)
     copy_runs(strip + c * CHANNEL_STEP, 0, image + c * IN_H * IN_W + first, 0, 1, count, 0, count, 1);
 }
 #elif !IN_PLACE
 // Copies rows [first, first + rows) of the padded image to the strip.
-static void FN(gather)(float *strip, const float *image, int64_t first, int64_t rows) {
+static void FN(gather)(float *strip, const DATA_T *image, int64_t first, int64_t rows) {
   for (int64_t c = 0; c < IN / IN_LANES; ++c, image += IN_H * IN_W * IN_LANES)
     for (int64_t y = 0; y < rows; ++y) {
       const int64_t in_y = first + y - PAD_TOP;
       float *to = strip + c * CHANNEL_STEP + y * STRIP_W * IN_LANES;
-      const float *from = image + (in_y * IN_W - PAD_LEFT) * IN_LANES;
+      const DATA_T *from = image + (in_y * IN_W - PAD_LEFT) * IN_LANES;
       const int64_t begin = PAD_LEFT * IN_LANES, end = begin + IN_W * IN_LANES, width = STRIP_W * IN_LANES;
       const int64_t low = begin < width ? begin : width;
       const int64_t high = in_y < 0 || in_y >= IN_H ? low : end < width ? end : width;
@@ -66,7 +66,7 @@ static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int6
                       int64_t last) {
   const int64_t group = image % GROUPS, begin = block * BLOCK_UNITS;
   const int64_t units = FN(units)(args), end = units - begin < BLOCK_UNITS ? units : begin + BLOCK_UNITS;
-  const float *input = args->input + image * IN * IN_H * IN_W;
+  const DATA_T *input = args->input + image * IN * IN_H * IN_W;
 #if IN_PLACE
   const float *source = input;
   (void)strip;
@@ -83,8 +83,8 @@ static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int6
 #endif
   for (int64_t w = first; w < last; ++w) {
     const int64_t channel = w * PANEL;
-    const float *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(terms);
-    const float *ahead = weights + PANEL * FN(terms);
+    const WEIGHT_T *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(terms);
+    const WEIGHT_T *ahead = weights + PANEL * FN(terms);
     const float *bias = HAS_BIAS ? args->bias + group * OUT + channel : NULL;
     const int64_t origin = (image * OUT + channel) * (OUT_PLANE / OUT_LANES);
     const int panel_rest = OUT - channel < PANEL;

@@ -4,8 +4,9 @@
 // `in` points to the value that the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks
 // of STEPS terms. `ahead` points to the weights that later tiles will read from memory; each block of terms prefetches
 // AHEAD lines of them. `next` is the number of floats from this tile's pixels to those of the next tile.
-static void TILE_NAME(const float *restrict in, const float *restrict weights, float *out, const float *restrict bias,
-                      const float *restrict residual, const float *ahead, int64_t next) {
+static void TILE_NAME(const float *restrict in, const WEIGHT_T *restrict weights, RESULT_T *out,
+                      const float *restrict bias, const RESIDUAL_T *restrict residual, const WEIGHT_T *ahead,
+                      int64_t next) {
   vf sum[TILE_H * TILE_W][TILE_VECTORS];
 #define TILE_IN(p) ((p) / TILE_W * PITCH + (p) % TILE_W * PIXEL_STEP)
 #define TILE_OUT(p, j)                                                                                                 \
@@ -37,9 +38,9 @@ static void TILE_NAME(const float *restrict in, const float *restrict weights, f
     for (int64_t r = 0; r < TAPS_H; ++r)
       for (int64_t s = 0; s < TAPS_W; ++s) {
         const float *x = in + r * TAP_H_STEP + s * TAP_W_STEP, *later = IN_PLACE ? x + next : x;
-        const float *result = weights;
+        const RESULT_T *result = (const void *)weights;
         if (SPREAD && block < PLANES * (1 + HAS_RESIDUAL))
-          result = (block < PLANES ? out : residual) + block % PLANES * OUT_PLANE;
+          result = (block < PLANES ? out : (const RESULT_T *)(const void *)residual) + block % PLANES * OUT_PLANE;
         ++block;
 #pragma GCC unroll 16
         for (int i = 0; i < AHEAD; ++i) __builtin_prefetch(ahead + i * 16, 0, 2);

@@ -9,7 +9,9 @@
 //   IN_LANES 16   the input is blocked, [BATCH][GROUPS * IN / 16][IN_H][IN_W][16]; 1: NCHW
 //   OUT_LANES     the same for output and residual
 // Weights arrive transformed: [GROUPS][pass][POINTS][panel of the pass][IN][WEIGHT_PANEL], zeros where there is no
-// channel; a pass has PASS_PANELS panels.
+// channel; a pass has PASS_PANELS panels. Weights of f16 and bf16 arrive as they are,
+// [GROUPS][panel][IN][9][WEIGHT_PANEL], which is a quarter of the size; each block transforms the filters of one panel
+// into the workspace, from TRANSFORMED_AT on.
 enum {
   FN(panels) = (OUT + WEIGHT_PANEL - 1) / WEIGHT_PANEL,
   FN(run) = FN(panels), // items of one block
@@ -59,10 +61,37 @@ CALL_SIZE FN(items)(const FN(args_t) * args) {
 
 CALL_SIZE FN(pass_panels)(int64_t squares) {
   const int64_t patch_bytes = squares * POINTS * IN * (int64_t)sizeof(float);
-  if (!OPEN_SIZES) return PASS_PANELS;
+  if (!OPEN_SIZES || HALF_WEIGHTS) return PASS_PANELS;
   return patch_bytes > LARGE_PATCHES && patch_bytes * FN(panels) > LARGE_READING ? FN(panels) : 1;
 }
 
+#if HALF_WEIGHTS
+// The filters of panel `w` at all points: [POINTS][IN][WEIGHT_PANEL].
+static void FN(filters)(const FN(args_t) * args, int64_t group, int64_t w, float *transformed) {
+  const WEIGHT_T *from = args->weights + (group % GROUPS * FN(panels) + w) * (int64_t)(IN * 9 * WEIGHT_PANEL);
+  for (int64_t i = 0; i < IN; ++i, from += 9 * WEIGHT_PANEL)
+    for (int64_t c = 0; c < WEIGHT_PANEL; c += LANES) {
+      vf half[PATCH][3];
+      float *to = transformed + i * WEIGHT_PANEL + c;
+#pragma GCC unroll 3
+      for (int x = 0; x < 3; ++x) {
+        vf f[3], t[PATCH];
+#pragma GCC unroll 3
+        for (int y = 0; y < 3; ++y) f[y] = v_load(from + (y * 3 + x) * WEIGHT_PANEL + c);
+        WINOGRAD_FILTER(f, t);
+#pragma GCC unroll 6
+        for (int y = 0; y < PATCH; ++y) half[y][x] = t[y];
+      }
+#pragma GCC unroll 6
+      for (int y = 0; y < PATCH; ++y) {
+        vf t[PATCH];
+        WINOGRAD_FILTER(half[y], t);
+#pragma GCC unroll 6
+        for (int x = 0; x < PATCH; ++x) v_store(to + (y * PATCH + x) * (int64_t)(IN * WEIGHT_PANEL), t[x]);
+      }
+    }
+}
+#else
 // The weights of panel `w` at one point.
 static inline const float *FN(weights)(const FN(args_t) * args, int64_t group, int64_t point, int64_t w) {
   const int64_t pass = w / PASS_PANELS * PASS_PANELS;
@@ -70,6 +99,7 @@ static inline const float *FN(weights)(const FN(args_t) * args, int64_t group, i
   return args->weights +
          ((group % GROUPS * FN(panels) + pass) * POINTS + point * wide + w - pass) * (int64_t)(IN * WEIGHT_PANEL);
 }
+#endif
 
 // The rows of a tile where `left` squares are left. Those of a call are split evenly.
 CALL_SIZE FN(tile_rows)(int64_t left) {
@@ -140,7 +170,7 @@ static void FN(patches)(const FN(args_t) * args, float *points, const float *inp
 }
 #else
 // Copies the input of a part's squares, `channels` channels of it, to a strip with LANES channels side by side.
-static void FN(gather)(const FN(args_t) * args, float *strip, const float *input, int64_t channels,
+static void FN(gather)(const FN(args_t) * args, float *strip, const DATA_T *input, int64_t channels,
                        const FN(part_t) * part) {
   (void)args;
   const int64_t wide = part->columns * EDGE + 2, begin = part->left * EDGE - PAD_LEFT;
@@ -154,7 +184,7 @@ static void FN(gather)(const FN(args_t) * args, float *strip, const float *input
         vf square[LANES];
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; ++i) {
-          const float *from = input + i * (int64_t)(IN_H * IN_W) + y * IN_W + p;
+          const DATA_T *from = input + i * (int64_t)(IN_H * IN_W) + y * IN_W + p;
           square[i] = i < channels ? count == LANES ? v_load(from) : v_load_n(from, count) : v_zero();
         }
         v_transpose(square);
@@ -174,7 +204,7 @@ static void FN(gather)(const FN(args_t) * args, float *strip, const float *input
   }
 }
 
-static void FN(patches)(const FN(args_t) * args, float *points, const float *input, int64_t channels,
+static void FN(patches)(const FN(args_t) * args, float *points, const DATA_T *input, int64_t channels,
                         const FN(part_t) * part, float *strip) {
   const int64_t columns = part->columns, wide = columns * EDGE + 2;
   FN(gather)(args, strip, input, channels, part);
@@ -332,14 +362,25 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t group, 
     FN(transform)(args, patches, (row - begin) * columns, &part, strip);
     row += part.rows;
   }
+#if HALF_WEIGHTS
+  float *const transformed = workspace + TRANSFORMED_AT;
+#endif
   while (first < last) { // as many panels as there are left in this pass
     const int64_t pass = first / together * together;
     const int64_t stop = last < pass + together ? last : pass + together;
+#if HALF_WEIGHTS
+    FN(filters)(args, group, first, transformed);
+#endif
     for (int64_t point = 0; point < POINTS; ++point)
       for (int64_t w = first; w < stop; ++w) {
+#if HALF_WEIGHTS
+        const float *weights = transformed + point * (int64_t)(IN * WEIGHT_PANEL);
+        const float *next = weights;
+#else
         const float *weights = FN(weights)(args, group, point, w);
         const float *next = w + 1 < stop ? FN(weights)(args, group, point, w + 1)
                                          : FN(weights)(args, group, point + 1 < POINTS ? point + 1 : 0, first);
+#endif
         for (int64_t s = 0, t = 0, height; s < squares; s += height, ++t) {
           float *product = products + point * PRODUCT_STEP + s * PRODUCT_ROW + (w - pass) * WEIGHT_PANEL;
           height = FN(tile_rows)(squares - s);

@@ -34,3 +34,21 @@ static inline __attribute__((always_inline, unused)) void winograd_output_4(cons
   y[2] = v_fma(v_set1(4.0f), c, a);
   y[3] = v_fma(v_set1(8.0f), e, b) + p[5];
 }
+
+// f (3 taps) → t, the filter at each point, as pack/pack_winograd.c has it.
+static inline __attribute__((always_inline, unused)) void winograd_filter_2(const vf *f, vf *t) {
+  const vf ends = f[0] + f[2];
+  t[0] = f[0];
+  t[1] = 0.5f * (ends + f[1]);
+  t[2] = 0.5f * (ends - f[1]);
+  t[3] = f[2];
+}
+static inline __attribute__((always_inline, unused)) void winograd_filter_4(const vf *f, vf *t) {
+  const vf ends = f[0] + f[2], far = v_fma(v_set1(4.0f), f[2], f[0]), middle = f[1] + f[1];
+  t[0] = 0.25f * f[0];
+  t[1] = (-1.0f / 6.0f) * (ends + f[1]);
+  t[2] = (-1.0f / 6.0f) * (ends - f[1]);
+  t[3] = (1.0f / 24.0f) * (far + middle);
+  t[4] = (1.0f / 24.0f) * (far - middle);
+  t[5] = f[2];
+}

@@ -8,10 +8,10 @@ enum {
 };
 
 // Columns [column, column + count) of one row of one matrix; missing columns repeat the last one.
-static inline void FN(columns)(const FN(args_t) * args, const float *a, const float *b, int64_t at, int64_t column,
+static inline void FN(columns)(const FN(args_t) * args, const DATA_T *a, const WEIGHT_T *b, int64_t at, int64_t column,
                                int64_t count) {
   vf sum[LANES];
-  const float *row[LANES];
+  const WEIGHT_T *row[LANES];
 #pragma GCC unroll 16
   for (int i = 0; i < LANES; ++i) {
     sum[i] = v_zero();
@@ -42,7 +42,7 @@ static inline __attribute__((always_inline)) void FN(item)(const FN(args_t) * ar
   (void)slot;
   const int64_t batch = item / FN(blocks), column = item % FN(blocks) * LANES;
   const int64_t count = N - column < LANES ? N - column : LANES;
-  const float *b = args->weights + B_MATRIX(batch) * K * N;
+  const WEIGHT_T *b = args->weights + B_MATRIX(batch) * K * N;
   for (int64_t m = 0; m < M; ++m)
     FN(columns)(args, args->input + (A_MATRIX(batch) * M + m) * K, b, (batch * M + m) * N + column, column, count);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C[M][N] = A[M][K] * B[K][N], both computed by the model. Blocks of BLOCK_PANELS column panels of B are copied to the
-// workspace, transposed if B is; with DIRECT they are read in place. A is read in place.
+// workspace, transposed if B is; with DIRECT they are read in place. A is read in
+// place, or if it is f16 or bf16 (PACKS_ROWS) a panel of rows is copied to the workspace from WEIGHTS_AT on.
 enum {
   FN(row_panels) = (M + ROW_PANEL - 1) / ROW_PANEL,
   FN(column_panels) = (N + COLUMN_PANEL - 1) / COLUMN_PANEL,
@@ -12,7 +13,7 @@ enum {
 
 #if !DIRECT
 // Copies `count` columns and `depth` terms of B to a panel of COLUMN_PANEL columns, zeros where there are none.
-static void FN(pack)(float *panel, const float *b, int64_t count, int64_t depth) {
+static void FN(pack)(float *panel, const WEIGHT_T *b, int64_t count, int64_t depth) {
 #if B_COLUMN == 1
   copy_runs(panel, COLUMN_PANEL, b, B_DEPTH, depth, COLUMN_PANEL, 0, count, 1);
 #else // columns of B lie in rows of memory: by squares of LANES x LANES
@@ -34,8 +35,8 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
                       int64_t last) {
   const int64_t panel = block * BLOCK_PANELS;
   const int64_t panels = FN(column_panels) - panel < BLOCK_PANELS ? FN(column_panels) - panel : BLOCK_PANELS;
-  const float *a = args->input + A_MATRIX(batch) * M * K;
-  const float *b = args->weights + B_MATRIX(batch) * K * N;
+  const DATA_T *a = args->input + A_MATRIX(batch) * M * K;
+  const WEIGHT_T *b = args->weights + B_MATRIX(batch) * K * N;
   (void)workspace;
   for (int64_t k = 0; k < K; k += BLOCK_DEPTH) {
     const int64_t depth = K - k < BLOCK_DEPTH ? K - k : BLOCK_DEPTH;
@@ -50,17 +51,22 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t batch, 
     for (int64_t r = first; r < last; ++r) {
       const int64_t row = r * ROW_PANEL;
       const int row_rest = row + ROW_PANEL > M;
+#if PACKS_ROWS
+      float *const rows = workspace + WEIGHTS_AT;
+      FN(pack_rows)(rows, a + row * A_ROW + k * A_DEPTH, row_rest ? M % ROW_PANEL : ROW_PANEL, depth);
+#else
+      const float *rows = a + row * A_ROW + k * A_DEPTH;
+#endif
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t column = (panel + p) * COLUMN_PANEL, at = batch * M * N + row * N + column;
         const int column_rest = column + COLUMN_PANEL > N;
 #if DIRECT
-        const float *columns = b + k * B_DEPTH + column;
+        const WEIGHT_T *columns = b + k * B_DEPTH + column;
 #else
         const float *columns = workspace + p * COLUMN_PANEL * depth;
 #endif
-        TILES(depth, a + row * A_ROW + k * A_DEPTH, columns, args->output + at, k == 0, k + depth == K,
-              args->output + at, HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL,
-              0);
+        TILES(depth, rows, columns, PARTIAL_AT(at), k == 0, k + depth == K, args->output + at,
+              HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL, NULL, 0);
       }
     }
   }

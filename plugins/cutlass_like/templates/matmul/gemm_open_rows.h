@@ -29,24 +29,37 @@ static inline int64_t FN(first_row)(const FN(args_t) * args, int64_t panel) {
 static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, int64_t first, int64_t last) {
   const int64_t panel = block * BLOCK_PANELS;
   const int64_t panels = args->row_panels - panel < BLOCK_PANELS ? args->row_panels - panel : BLOCK_PANELS;
-  const float *a = args->input, *b = args->weights;
+  const DATA_T *a = args->input;
+  const WEIGHT_T *b = args->weights;
+#if HALF_WEIGHTS
+  float *const columns = workspace + WEIGHTS_AT;
+#endif
+#if PARTIAL_PANELS
+  float *const partial = workspace + PANEL_FLOATS;
+#endif
   (void)workspace;
   for (int64_t k = 0; k < K; k += BLOCK_DEPTH) {
     const int64_t depth = K - k < BLOCK_DEPTH ? K - k : BLOCK_DEPTH;
 #if !DIRECT
     for (int64_t p = 0; p < panels; ++p) {
       const int64_t row = FN(first_row)(args, panel + p), height = FN(first_row)(args, panel + p + 1) - row;
-      FN(pack)(workspace + p * ROW_PANEL * depth, a + row * A_ROW + k * A_DEPTH, height, depth);
+      FN(pack_rows)(workspace + p * ROW_PANEL * depth, a + row * A_ROW + k * A_DEPTH, height, depth);
     }
 #endif
     for (int64_t w = first; w < last; ++w) {
       const int64_t column = w * COLUMN_PANEL;
       const int64_t wide = N - column < COLUMN_PANEL ? WEIGHT_COLUMNS(N - column) : COLUMN_PANEL;
-      const float *columns = b + column * K + k * wide;
+      const WEIGHT_T *weights = b + column * K + k * wide;
       const int column_rest = column + COLUMN_PANEL > N;
       // The panel that is read next: the following one, or after the last one the next block of depth of the first.
       const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
-      const float *next = w + 1 < last ? columns + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
+      const WEIGHT_T *next = w + 1 < last ? weights + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
+#if HALF_WEIGHTS
+      const int once = panels == 1; // then weights are widened in registers
+      if (!once) widen(columns, weights, depth * wide);
+#else
+      const float *columns = weights;
+#endif
       for (int64_t p = 0; p < panels; ++p) {
         const int64_t row = FN(first_row)(args, panel + p), height = FN(first_row)(args, panel + p + 1) - row;
         const int64_t at = row * N + column;
@@ -55,9 +68,17 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
 #else
         const float *rows = workspace + p * ROW_PANEL * depth;
 #endif
-        TILES(height, column_rest, depth, rows, columns, args->output + at, k == 0, k + depth == K, args->output + at,
+#if HALF_WEIGHTS
+        if (once) {
+          ONCE_TILES(height, column_rest, depth, rows, weights, PARTIAL_AT(at), k == 0, k + depth == K,
+                     args->output + at, HAS_BIAS ? args->bias + column : NULL,
+                     HAS_RESIDUAL ? args->residual + at : NULL, AHEAD_OF(next), AHEAD_STEP);
+          continue;
+        }
+#endif
+        TILES(height, column_rest, depth, rows, columns, PARTIAL_AT(at), k == 0, k + depth == K, args->output + at,
               HAS_BIAS ? args->bias + column : NULL, HAS_RESIDUAL ? args->residual + at : NULL,
-              next + p * depth * AHEAD, AHEAD);
+              AHEAD_OF(next + p * depth * AHEAD), AHEAD_STEP);
       }
     }
   }
@@ -72,7 +93,10 @@ static void FN(share)(void *argument, int64_t begin, int64_t end, int32_t worker
     const int64_t stop = args->items * (share + 1) / args->shares;
     while (item < stop) {
       const int64_t first = item % FN(run);
-      const int64_t last = FN(run) - first < stop - item ? FN(run) : first + stop - item;
+      int64_t last = FN(run) - first < stop - item ? FN(run) : first + stop - item;
+#if PARTIAL_PANELS
+      if (last - first > PARTIAL_PANELS) last = first + PARTIAL_PANELS;
+#endif
       FN(block)(args, args->workspace + share * SLOT_FLOATS, item / FN(run), first, last);
       item += last - first;
     }

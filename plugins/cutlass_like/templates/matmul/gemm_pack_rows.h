@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#if !DIRECT
+#if PACKS_ROWS
 // Copies `rows` rows and `depth` terms of A side by side.
-static inline __attribute__((always_inline)) void FN(pack)(float *panel, const float *a, int64_t rows, int64_t depth) {
+static inline __attribute__((always_inline)) void FN(pack_rows)(float *panel, const DATA_T *a, int64_t rows,
+                                                                int64_t depth) {
 #if A_ROW == 1
   copy_runs(panel, rows, a, A_DEPTH, depth, rows, 0, rows, 1);
 #else

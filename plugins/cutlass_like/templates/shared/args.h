@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the functions of a product.
+// The arguments of the functions of a product. DATA_T, WEIGHT_T, RESIDUAL_T and RESULT_T are the types of the tensors:
+// float, or f16_t or bf16_t (half/half.h), where HALF_DATA, HALF_WEIGHTS and HALF_RESULT are 1. The bias is always
+// float.
 typedef struct FN(args_t) {
-  const float *input, *weights, *bias, *residual;
-  float *output, *workspace;
+  const DATA_T *input;
+  const WEIGHT_T *weights;
+  const float *bias;
+  const RESIDUAL_T *residual;
+  RESULT_T *output;
+  float *workspace;
   int64_t shares;
 #if TAKES_PIECES // item_shares.h
   byoc_cutlass_part_t parts[SHARES];

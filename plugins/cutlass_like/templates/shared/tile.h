@@ -9,8 +9,8 @@
 //   TILE_PARAMETERS           further parameters where sizes are those of a call: `c_row`, and `left`, the columns from
 //                             the tile on
 //   TILE_PARTIAL_ROW          like TILE_C_ROW, of the partial sums that are kept between blocks of depth
-static void TILE_NAME(int64_t depth, const float *restrict a, const float *restrict b, float *partial, int first,
-                      int last, float *c, const float *restrict bias, const float *restrict residual,
+static void TILE_NAME(int64_t depth, const float *restrict a, const TILE_B_T *restrict b, float *partial, int first,
+                      int last, TILE_RESULT_T *c, const float *restrict bias, const TILE_RESIDUAL_T *restrict residual,
                       const float *ahead, int64_t ahead_step TILE_PARAMETERS) {
   vf sum[TILE_ROWS][TILE_VECTORS];
   // The lines of the result are prefetched before the sums begin: they lie too far apart for hardware prefetchers.
