@@ -111,7 +111,7 @@ static const char *name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t
 // The same where a statement stands: outside of vector loops, f16 is converted by the processor's instruction.
 static narrow_t narrow_here(byoc_emitter_t *emitter, byoc_dtype_t dtype) {
   if (dtype != BYOC_DTYPE_F16 || emitter->vector_depth > 0) return narrow_of(dtype);
-  emitter->uses_half = emitter->uses_vector = true;
+  emitter->uses_f16 = emitter->uses_vector = true;
   return (narrow_t){"byoc_f32_of_f16", "byoc_f16_of_f32", ""};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of emitted C that convert between f16 and f32: runs of elements, and single ones outside of vector
-// loops. They use the processor's instructions where the compiler says that there are any, and else the helpers, whose
-// results have the same bits.
+// The functions of emitted C that convert between f16 or bf16 and f32: runs of elements, and single ones outside of
+// vector loops. They use the processor's instructions where the compiler says that there are any, and else the helpers,
+// whose results have the same bits.
 #include "core/kernel/emit.h"
 
 // Runs of as many elements as a register holds, for one set of instructions.
@@ -67,11 +67,6 @@ static const char plain_text[] = "#if defined(__F16C__)\n"
                                  "#define BYOC_F32_OF_F16(x) byoc_f32_from_f16(x)\n"
                                  "#define BYOC_F16_OF_F32(x) byoc_f16_from_f32(x)\n"
                                  "#endif\n"
-                                 "#if defined(__GNUC__)\n"
-                                 "#define BYOC_HALF static inline __attribute__((unused))\n"
-                                 "#else\n"
-                                 "#define BYOC_HALF static inline\n"
-                                 "#endif\n"
                                  "BYOC_HALF float byoc_f32_of_f16(uint16_t x) {\n  return BYOC_F32_OF_F16(x);\n}\n"
                                  "BYOC_HALF uint16_t byoc_f16_of_f32(float x) {\n  return BYOC_F16_OF_F32(x);\n}\n";
 
@@ -86,8 +81,7 @@ static void emit_run(byoc_string_t *out, const char *name, const char *to, const
   byoc_string_appendf(out, "  BYOC_HALF_REST\n  for (; i < count; ++i) {\n    to[i] = %s;\n  }\n}\n", rest);
 }
 
-void byoc_emit_half_prelude(byoc_string_t *out) {
-  byoc_string_append(out, "// Between f16 and f32: numbers are rounded to the nearest, ties to even.\n");
+static void emit_f16(byoc_string_t *out) {
   for (size_t i = 0; i < RUNS; ++i) {
     const runs_t *r = &runs[i];
     byoc_string_appendf(out, "#%s %s\n#include <%s>\n", i > 0 ? "elif" : "if", r->condition, r->header);
@@ -105,5 +99,25 @@ void byoc_emit_half_prelude(byoc_string_t *out) {
   emit_run(out, "byoc_f32s_of_f16", "float", "uint16_t", "WIDEN", "BYOC_F32_OF_F16(from[i])", true);
   emit_run(out, "byoc_f16s_of_f32", "uint16_t", "float", "NARROW", "BYOC_F16_OF_F32(from[i])", true);
   emit_run(out, "byoc_f32s_round_f16", "float", "float", "ROUND", "BYOC_F32_OF_F16(BYOC_F16_OF_F32(from[i]))", false);
+}
+
+// Shifts, of which compilers make vectors.
+static void emit_bf16(byoc_string_t *out) {
+  byoc_string_append(out, "#undef BYOC_HALF_REST\n#define BYOC_HALF_REST BYOC_VECTOR\n");
+  emit_run(out, "byoc_f32s_of_bf16", "float", "uint16_t", "BF16", "byoc_f32_from_bf16(from[i])", true);
+  emit_run(out, "byoc_bf16s_of_f32", "uint16_t", "float", "BF16", "byoc_bf16_from_f32(from[i])", true);
+  emit_run(out, "byoc_f32s_round_bf16", "float", "float", "BF16", "byoc_f32_from_bf16(byoc_bf16_from_f32(from[i]))",
+           false);
+}
+
+void byoc_emit_half_prelude(const byoc_emitter_t *emitter, byoc_string_t *out) {
+  byoc_string_append(out, "// Between 16 bits and f32: numbers are rounded to the nearest, ties to even.\n"
+                          "#if defined(__GNUC__)\n"
+                          "#define BYOC_HALF static inline __attribute__((unused))\n"
+                          "#else\n"
+                          "#define BYOC_HALF static inline\n"
+                          "#endif\n");
+  if (emitter->uses_f16) emit_f16(out);
+  if (emitter->uses_bf16) emit_bf16(out);
   byoc_string_append(out, "\n");
 }
