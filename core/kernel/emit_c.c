@@ -56,12 +56,19 @@ static bool mentions(const char *text, const char *word) {
 
 static void emit_helpers(byoc_emitter_t *emitter, byoc_string_t *out) {
   bool used[HELPER_COUNT] = {false};
+  const char *const conversions[] = {"byoc_f32_from_f16", "byoc_f16_from_f32", "byoc_f32_from_bf16",
+                                     "byoc_bf16_from_f32"};
+  for (int i = 0; i < 4; ++i) {
+    const bool is_used = i < 2 ? emitter->uses_f16 : emitter->uses_bf16;
+    if (is_used && !byoc_text_map_put(&emitter->helpers, conversions[i], NULL)) emitter->failed = true;
+  }
   for (size_t i = HELPER_COUNT; i > 0; --i) { // later ones may use earlier ones
     used[i - 1] |= byoc_text_map_find(&emitter->helpers, helpers[i - 1].name) != NULL;
     for (size_t j = 0; used[i - 1] && j < i - 1; ++j) used[j] |= mentions(helpers[i - 1].text, helpers[j].name);
   }
   for (size_t i = 0; i < HELPER_COUNT; ++i)
     if (used[i]) emit_helper_text(out, helpers[i].text);
+  if (emitter->uses_f16 || emitter->uses_bf16) byoc_emit_half_prelude(emitter, out);
 }
 
 static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
