@@ -37,8 +37,9 @@ def markdown(rows, names):
             continue
         same = "yes" if not row["differs_on"] else "not for " + ", ".join(row["differs_on"])
         cells = [result_cell(row["results"].get(name)) for name in names]
+        default = "refuses" if row["default_differs"] is None else f"{row['default_differs']:.2g}"
         lines.append(f"| {row['model']} | {row['bytes'] / 1024:.0f} | {floats_cell(row)} | {same} | "
-                     f"{row['default_differs']:.2g} | " + " | ".join(cells) + " |")
+                     f"{default} | " + " | ".join(cells) + " |")
     return lines
 
 

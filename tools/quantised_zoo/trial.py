@@ -85,8 +85,11 @@ class Trial:
         return self.folder / f"{'open' if is_open else 'fixed'}_{index}_{artifact.file_name(name)}.npy"
 
     def default_differs(self):
-        """How far ONNX Runtime's two runs are apart, in steps of the result, or relative to its largest element."""
+        """How far ONNX Runtime's two runs are apart, in steps of the result, or relative to its largest element. None if
+        it refuses to run with optimisations."""
         reference = self.references[False]
+        if reference.default is None:
+            return None
         return max(self.relative(reference, name, difference(reference.default[i][name], plain[name]))
                    for i, plain in enumerate(reference.plain) for name in reference.names)
 
