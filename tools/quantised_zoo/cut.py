@@ -52,6 +52,17 @@ class Cut:
                 wrong.append(f"{name}: {count} of {gaps.size} differ, by up to {worst} steps")
         return wrong, off, total
 
+    def write_case(self, folder):
+        """As a case of byoc conform."""
+        data = folder / "test_data_set_0"
+        data.mkdir(parents=True, exist_ok=True)
+        onnx.save(self.model, str(folder / "model.onnx"))
+        given = [self.inputs[value.name] for value in self.model.graph.input]
+        expected = [self.expected[value.name] for value in self.model.graph.output]
+        for kind, values, entries in (("input", given, self.model.graph.input), ("output", expected, self.model.graph.output)):
+            for i, (value, entry) in enumerate(zip(values, entries)):
+                (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(value, entry.name).SerializeToString())
+
 
 def inner(model):
     return {name for node in model.graph.node for name in node.output if name}

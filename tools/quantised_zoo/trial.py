@@ -129,6 +129,8 @@ class Trial:
             results = built.run(inputs)
             for name, expected in plain.items():
                 result = results.get(artifact.file_name(name))
+                if configuration.source and result is not None and result.size == expected.size:
+                    result = result.reshape(expected.shape)
                 gap = difference(result, expected) if result is not None else float("inf")
                 relative = self.relative(reference, name, gap)
                 worst = max(worst, relative)
@@ -156,3 +158,14 @@ class Trial:
 
 def failed(failure):
     return {"outcome": "failed", "text": str(failure), "command": failure.command}
+
+
+def write_case(model, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    model.write(folder / "model.onnx")
+    cut = Cut(onnx.load(str(folder / "model.onnx")), model.inputs(numpy.random.default_rng(1), FIXED, AMPLITUDES[0]))
+    if not cut.expected:
+        shutil.rmtree(folder)
+        raise ValueError("it has no integers between its operators")
+    cut.write_case(folder)
