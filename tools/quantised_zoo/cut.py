@@ -59,7 +59,8 @@ class Cut:
         onnx.save(self.model, str(folder / "model.onnx"))
         given = [self.inputs[value.name] for value in self.model.graph.input]
         expected = [self.expected[value.name] for value in self.model.graph.output]
-        for kind, values, entries in (("input", given, self.model.graph.input), ("output", expected, self.model.graph.output)):
+        graph = self.model.graph
+        for kind, values, entries in (("input", given, graph.input), ("output", expected, graph.output)):
             for i, (value, entry) in enumerate(zip(values, entries)):
                 (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(value, entry.name).SerializeToString())
 
