@@ -4,6 +4,8 @@ whether it is the same for every processor."""
 import collections
 import re
 
+from onnx import numpy_helper
+
 from . import artifact
 from .reference import MOVES
 
@@ -14,8 +16,9 @@ FLOATS = ("f16", "bf16", "f32", "f64")
 BORDERS = ("DequantizeLinear", "DynamicQuantizeLinear", "MatMulNBits", "PackedMatMul", "GatherBlockQuantized",
            "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat")
 # Operators that have a form on integers between DequantizeLinear and QuantizeLinear.
-WITH_UNITS = {*MOVES, "Conv", "ConvTranspose", "MatMul", "Gemm", "Add", "Mul", "AveragePool", "GlobalAveragePool", "Concat",
-              "Sigmoid", "LeakyRelu", "Softmax", "ReduceMean", "Where", "Relu", "Clip"}
+WITH_UNITS = {*MOVES, "Conv", "ConvTranspose", "MatMul", "Gemm", "Add", "Mul", "AveragePool", "GlobalAveragePool",
+              "Concat", "Sigmoid", "LeakyRelu", "Softmax", "ReduceMean", "Where", "Relu", "Clip"}
+PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 PASSED_ON = ("Relu", "Clip", *MOVES)
 UNEXPECTED = "has a form on integers"
 NODE = re.compile(r'^\s*(?P<results>[%@].*?) = (?P<kind>[\w.:]+)@\d+(?: "(?P<name>[^"]*)" )?'
@@ -97,6 +100,20 @@ class Reasons:
         names = [name for pair in pairs for name in (pair.input[2:3] or pair.input[:1])]
         return {self.constants[name].data_type for name in names if name in self.constants}
 
+    def bias_is_finer(self, node, pairs):
+        """Is the bias a constant of floats, whose rounding to steps of the products changes a result by more than 1/64
+        of a step?"""
+        if len(node.input) < 3 or node.input[2] not in self.constants or len(pairs) < 2:
+            return False
+        last = node.output[0]
+        while self.readers[last] and self.readers[last][0].op_type != "QuantizeLinear":
+            last = self.readers[last][0].output[0]
+        names = [pairs[0].input[1], pairs[1].input[1], *(reader.input[1] for reader in self.readers[last][:1])]
+        if len(names) < 3 or any(name not in self.constants for name in names):
+            return False
+        data, weights, result = (numpy_helper.to_array(self.constants[name]) for name in names)
+        return bool((data * weights).max() / 2 > result.min() / 64)
+
     def reason(self, node):
         if node is None:
             return "not in the model"
@@ -112,6 +129,10 @@ class Reasons:
         elements = self.elements(pairs)
         if elements & {4, 5}:
             return "16-bit integers"
+        if kind in PRODUCTS and any(name in self.constants for name in node.input[1:2]):
+            return "the model: its weights are floats"
+        if kind in PRODUCTS and self.bias_is_finer(node, pairs):
+            return "the model: its bias of floats is finer than the products"
         if kind not in WITH_UNITS:
             return f"{kind} has no form on integers"
         if any(scale is not None and len(scale.dims) and scale.dims[0] > 1 and pair.input[0] not in self.constants
