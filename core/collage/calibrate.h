@@ -5,7 +5,8 @@
 
 #include "core/collage/cost_database.h"
 
-// Measures fused multiply-adds in f32 by the widest registers available, the bandwidth of reading and writing memory
+// Measures fused multiply-adds in f32, and products of bytes and of bf16 if there are instructions for them, by the
+// widest registers available, the bandwidth of reading and writing memory
 // well beyond the caches, and a call through an address with its arguments.
 byoc_status_t byoc_calibrate(byoc_allocator_t allocator, byoc_diag_t *diag, byoc_calibration_t *out_calibration);
 

@@ -2,6 +2,9 @@
 // Makes the constants that a rule names operands of a composite function.
 #include "core/collage/composite.h"
 
+#include <string.h>
+
+#include "core/ir/attribute_names.h"
 #include "core/plugin/accepted_match.h"
 
 static bool is_asked_for(const byoc_match_t *match, const byoc_value_t *constant) {
@@ -48,4 +51,19 @@ byoc_status_t byoc_composite_lift_constants(byoc_function_t *composite, byoc_nod
   byoc_match_deinit(&match);
   byoc_arena_deinit(&scratch);
   return status == BYOC_OK && failed ? byoc_diag_out_of_memory(diag) : status;
+}
+
+byoc_status_t byoc_composite_note_passed(byoc_function_t *function, const byoc_node_t *call, const byoc_rule_t *rule,
+                                         byoc_diag_t *diag) {
+  const bool passes = rule != NULL && (rule->flags & BYOC_RULE_PASS_CONSTANTS) != 0;
+  if (!passes || rule->pattern == NULL || strchr(rule->pattern, '@') == NULL) return BYOC_OK;
+  int64_t *passed = BYOC_ARENA_ARRAY(&function->module->arena, int64_t, call->operand_count);
+  size_t count = 0;
+  for (uint32_t i = 0; passed != NULL && i < call->operand_count; ++i) {
+    if (call->operands[i] != NULL && byoc_value_is_constant(call->operands[i])) passed[count++] = i;
+  }
+  if (passed == NULL) return byoc_diag_out_of_memory(diag);
+  return count == 0 || byoc_attributes_set_ints(&function->attributes, BYOC_ATTRIBUTE_PASSED, passed, count)
+             ? BYOC_OK
+             : byoc_diag_out_of_memory(diag);
 }

@@ -236,9 +236,15 @@ void byoc_cost_database_put(byoc_cost_database_t *database, const byoc_cost_reco
 
 // ---- calibrations ----
 
+double byoc_calibration_peak(const byoc_calibration_t *calibration, byoc_arithmetic_t type) {
+  if (calibration->peaks[type] > 0) return calibration->peaks[type];
+  return calibration->flops_per_ns * (type == BYOC_ARITHMETIC_F64 ? 0.5 : 1);
+}
+
 static bool get_calibration_from(sqlite3 *connection, const char *machine, byoc_calibration_t *out) {
   sqlite3_stmt *statement =
-      prepare(connection, "SELECT flops_per_ns, bytes_per_ns, call_ns FROM machines WHERE machine = ?1");
+      prepare(connection,
+              "SELECT flops_per_ns, bytes_per_ns, call_ns, int8_per_ns, bf16_per_ns FROM speeds WHERE machine = ?1");
   if (statement == NULL) return false;
   bind_text(statement, 1, machine);
   byoc_calibration_t found = {0};
@@ -246,6 +252,8 @@ static bool get_calibration_from(sqlite3 *connection, const char *machine, byoc_
     found.flops_per_ns = sqlite3_column_double(statement, 0);
     found.bytes_per_ns = sqlite3_column_double(statement, 1);
     found.call_ns = sqlite3_column_double(statement, 2);
+    found.peaks[BYOC_ARITHMETIC_INT8] = sqlite3_column_double(statement, 3);
+    found.peaks[BYOC_ARITHMETIC_BF16] = sqlite3_column_double(statement, 4);
   }
   (void)sqlite3_finalize(statement);
   bool usable = found.flops_per_ns > 0 && found.bytes_per_ns > 0;
@@ -262,13 +270,15 @@ bool byoc_cost_database_get_calibration(byoc_cost_database_t *database, const ch
 
 static int put_calibration_into(sqlite3 *connection, const char *machine, const byoc_calibration_t *calibration) {
   sqlite3_stmt *statement =
-      prepare(connection,
-              "INSERT OR REPLACE INTO machines (machine, flops_per_ns, bytes_per_ns, call_ns) VALUES (?1,?2,?3,?4)");
+      prepare(connection, "INSERT OR REPLACE INTO speeds (machine, flops_per_ns, bytes_per_ns, call_ns, int8_per_ns, "
+                          "bf16_per_ns) VALUES (?1,?2,?3,?4,?5,?6)");
   if (statement == NULL) return sqlite3_errcode(connection);
   bind_text(statement, 1, machine);
   (void)sqlite3_bind_double(statement, 2, calibration->flops_per_ns);
   (void)sqlite3_bind_double(statement, 3, calibration->bytes_per_ns);
   (void)sqlite3_bind_double(statement, 4, calibration->call_ns);
+  (void)sqlite3_bind_double(statement, 5, calibration->peaks[BYOC_ARITHMETIC_INT8]);
+  (void)sqlite3_bind_double(statement, 6, calibration->peaks[BYOC_ARITHMETIC_BF16]);
   return finish(connection, statement);
 }
 

@@ -22,6 +22,7 @@
 #include <math.h>
 
 #include "core/collage/cost_key.h"
+#include "core/ir/arithmetic.h"
 
 typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
@@ -34,10 +35,15 @@ typedef struct byoc_cost_record_t {
 
 // The figures of a machine that the estimate needs, for one thread.
 typedef struct byoc_calibration_t {
-  double flops_per_ns;
+  double flops_per_ns;                 // multiply-adds of f32
+  double peaks[BYOC_ARITHMETIC_COUNT]; // operations per ns with factors of other types; 0: not measured
   double bytes_per_ns;
   double call_ns; // of a function in another object, with its argument tensors set up
 } byoc_calibration_t;
+
+// The operations per ns with factors of a type, two per multiply-add. A type without a measured peak is computed as
+// f32, f64 at half of its rate.
+double byoc_calibration_peak(const byoc_calibration_t *calibration, byoc_arithmetic_t type);
 
 typedef struct byoc_cost_database_t byoc_cost_database_t;
 // `path` NULL: the default place. The only failure is out of memory.

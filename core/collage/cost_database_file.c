@@ -14,7 +14,7 @@
 #include "core/base/string.h"
 
 // The version of the tables below, in PRAGMA user_version. A file with a later version is left alone.
-#define SCHEMA_VERSION  4
+#define SCHEMA_VERSION  5
 #define TEXT_OF(number) #number
 #define TEXT(number)    TEXT_OF(number)
 // Another process writes for microseconds; setting the file up, and recovery after a kill, take longer.
@@ -30,13 +30,15 @@ static const char schema[] =
     "  used INTEGER NOT NULL,"                // by a build, to the day
     "  given_back INTEGER NOT NULL DEFAULT 0" // 1: the backend declined it, which is the reason
     ") WITHOUT ROWID;"
-    "CREATE TABLE IF NOT EXISTS machines ("
-    "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL"
+    "CREATE TABLE IF NOT EXISTS speeds ("
+    "  machine TEXT PRIMARY KEY, flops_per_ns REAL NOT NULL, bytes_per_ns REAL NOT NULL, call_ns REAL NOT NULL,"
+    "  int8_per_ns REAL NOT NULL, bf16_per_ns REAL NOT NULL" // 0: not measured
     ") WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS notes ("
     "  id TEXT PRIMARY KEY, value REAL NOT NULL, noted INTEGER NOT NULL" // seconds since 1970
     ") WITHOUT ROWID;"
     "DROP TABLE IF EXISTS calibrations;"                                           // of version 1
+    "DROP TABLE IF EXISTS machines;"                                               // of versions 2 to 4
     "DELETE FROM costs WHERE operators IN ('search', 'contest', 'contest error');" // of version 2: these are notes now
     "PRAGMA user_version = " TEXT(SCHEMA_VERSION) ";";
 

@@ -2,6 +2,7 @@
 // Estimates the cost of a function by the roofline model.
 #include "core/collage/estimate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/collage/calibrate.h"
@@ -10,6 +11,7 @@
 #include "core/op/op.h"
 #include "core/op/util.h"
 #include "core/ops/byoc/symbolic.h"
+#include "core/targets/cpu.h"
 
 // Operations per element of exp, tanh and the like.
 enum { TRANSCENDENTAL_FLOPS = 10 };
@@ -86,9 +88,45 @@ static byoc_op_work_t work_of(const byoc_node_t *node) {
   return op != NULL ? op->work : BYOC_WORK_USUAL;
 }
 
+static bool convolves(const byoc_node_t *node) {
+  return work_of(node) == BYOC_WORK_CONVOLUTION || work_of(node) == BYOC_WORK_TRANSPOSED_CONVOLUTION;
+}
+
+static bool is_product(const byoc_node_t *node) {
+  return byoc_node_has_trait(node, BYOC_OP_HEAVY) || convolves(node) || work_of(node) == BYOC_WORK_PRODUCT ||
+         work_of(node) == BYOC_WORK_ATTENTION;
+}
+
+// The type of the filters, the second matrix or the keys.
+static const byoc_type_t *factor_type(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return byoc_operand_type(node, op != NULL && op->factor > 0 ? op->factor : 1);
+}
+
+// Data of floats are multiplied as such, whatever their factors are stored as.
+static byoc_arithmetic_t arithmetic_of(const byoc_node_t *node) {
+  const byoc_type_t *data = byoc_operand_type(node, 0), *factor = factor_type(node);
+  if (!byoc_type_is_tensor(data)) return BYOC_ARITHMETIC_F32;
+  switch (data->dtype) {
+  case BYOC_DTYPE_F32:
+    return BYOC_ARITHMETIC_F32;
+  case BYOC_DTYPE_F64:
+    return BYOC_ARITHMETIC_F64;
+  case BYOC_DTYPE_F16:
+    return BYOC_ARITHMETIC_F16;
+  case BYOC_DTYPE_BF16:
+    return BYOC_ARITHMETIC_BF16;
+  default: {
+    const uint32_t bits = byoc_dtype_bits(data->dtype);
+    const bool is_wide = byoc_type_is_tensor(factor) && byoc_dtype_bits(factor->dtype) > 8;
+    return bits > 8 || is_wide ? BYOC_ARITHMETIC_INT16 : BYOC_ARITHMETIC_INT8;
+  }
+  }
+}
+
 // Multiply-adds that make one element of the result.
 static double reduction_length(const byoc_node_t *node) {
-  const byoc_type_t *a = byoc_operand_type(node, 0), *b = byoc_operand_type(node, 1);
+  const byoc_type_t *a = byoc_operand_type(node, 0), *b = factor_type(node);
   if (byoc_node_takes(node, "transA") && byoc_node_flag(node, "transA")) return extent(a, 0);
   if (byoc_is_ranked(b) && b->rank >= 3 && work_of(node) == BYOC_WORK_CONVOLUTION) {
     return elements_of(b) / (extent(b, 0) > 0 ? extent(b, 0) : 1); // channels of the group times the window
@@ -96,20 +134,28 @@ static double reduction_length(const byoc_node_t *node) {
   return extent(a, -1); // MatMul and its relatives
 }
 
+// Every query meets every key, half of them where only earlier ones count; so does every row of the result. A matrix
+// in the place of the keys makes queries, keys and values from the data first.
+static double attention_flops(const byoc_node_t *node, double results) {
+  const byoc_type_t *data = byoc_operand_type(node, 0), *other = factor_type(node);
+  const byoc_type_t *past = byoc_has_operand(node, 4) ? byoc_operand_type(node, 4) : NULL;
+  const bool is_causal = byoc_node_takes(node, "is_causal") && byoc_node_flag(node, "is_causal");
+  const double share = is_causal ? 0.5 : 1;
+  if (byoc_is_ranked(other) && other->rank == 2) {
+    return 2 * elements_of(data) * extent(other, -1) + 4 * share * extent(data, -2) * results;
+  }
+  const double keys = extent(other, -2) + (byoc_is_ranked(past) && past->rank > 2 ? extent(past, -2) : 0);
+  return 2 * share * keys * (elements_of(data) + results);
+}
+
 static double product_flops(const byoc_node_t *node) {
   double results = node->result_count > 0 ? elements_of(node->results[0]->type) : 0;
   if (work_of(node) == BYOC_WORK_TRANSPOSED_CONVOLUTION) {
     // Every input element meets a filter of every output channel of its group.
-    const byoc_type_t *x = byoc_operand_type(node, 0), *w = byoc_operand_type(node, 1);
+    const byoc_type_t *x = byoc_operand_type(node, 0), *w = factor_type(node);
     return 2 * elements_of(x) * elements_of(w) / (extent(w, 0) > 0 ? extent(w, 0) : 1);
   }
-  if (work_of(node) == BYOC_WORK_ATTENTION) {
-    // Every query meets every key, half of them where only earlier ones count; so does every row of the result.
-    double keys = extent(byoc_operand_type(node, 1), -2) +
-                  (byoc_has_operand(node, 4) ? extent(byoc_operand_type(node, 4), -2) : 0);
-    double share = byoc_node_flag(node, "is_causal") ? 0.5 : 1;
-    return 2 * share * keys * (elements_of(byoc_operand_type(node, 0)) + results);
-  }
+  if (work_of(node) == BYOC_WORK_ATTENTION) return attention_flops(node, results);
   return 2 * results * reduction_length(node);
 }
 
@@ -118,11 +164,10 @@ static double product_flops(const byoc_node_t *node) {
 static double least_flops(const byoc_node_t *node, double flops) {
   size_t rank = 0;
   const int64_t *kernel = byoc_node_takes(node, "kernel_shape") ? byoc_node_ints(node, "kernel_shape", &rank) : NULL;
-  const byoc_type_t *w = byoc_operand_type(node, 1);
+  const byoc_type_t *w = factor_type(node);
   bool is_pointwise = rank > 0;
   for (size_t i = 0; i < rank; ++i) is_pointwise = is_pointwise && kernel[i] == 1;
-  bool convolves = work_of(node) == BYOC_WORK_CONVOLUTION || work_of(node) == BYOC_WORK_TRANSPOSED_CONVOLUTION;
-  if (!convolves || is_pointwise) return flops;
+  if (!convolves(node) || is_pointwise) return flops;
   if (rank == 0 && byoc_is_ranked(w) && w->rank > 2 && extent(w, -1) == 1 && extent(w, -2) == 1) return flops;
   return flops / 4;
 }
@@ -191,10 +236,12 @@ static void count_node(counter_t *counter, const byoc_node_t *node) {
   if (is_loop) counter->times *= LOOP_TURNS;
   for (uint32_t b = 0; b < node->block_count; ++b) count_block(counter, node->blocks[b]);
   counter->times = times;
-  if (byoc_node_has_trait(node, BYOC_OP_HEAVY) || work_of(node) == BYOC_WORK_ATTENTION) {
+  if (is_product(node)) {
+    const byoc_arithmetic_t type = arithmetic_of(node);
     double flops = product_flops(node) * times;
     counter->work.product_flops += flops;
-    counter->work.least_flops += least_flops(node, flops);
+    counter->work.products[type] += flops;
+    counter->work.least[type] += least_flops(node, flops);
   } else {
     counter->work.other_flops += other_flops(node) * times;
   }
@@ -213,6 +260,27 @@ byoc_work_t byoc_function_work(const byoc_function_t *function) {
   counter.work.bytes += constants_bytes(function);
   count_block(&counter, body);
   return counter.work;
+}
+
+byoc_arithmetic_t byoc_work_arithmetic(const byoc_work_t *work) {
+  byoc_arithmetic_t most = BYOC_ARITHMETIC_F32;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    if (work->products[t] > work->products[most]) most = (byoc_arithmetic_t)t;
+  }
+  return most;
+}
+
+void byoc_function_precision(const byoc_function_t *function, byoc_string_t *out) {
+  const byoc_work_t work = byoc_function_work(function);
+  const byoc_block_t *body = function->body;
+  const byoc_type_t *result = body->results.count > 0 ? body->results.data[0]->type : NULL;
+  bool is_first = true;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    if (work.products[t] <= 0) continue;
+    byoc_string_appendf(out, "%s%s", is_first ? "" : " and ", byoc_arithmetic_name((byoc_arithmetic_t)t));
+    is_first = false;
+  }
+  if (is_first && byoc_type_is_tensor(result)) byoc_string_append(out, byoc_dtype_name(result->dtype));
 }
 
 // ---- the model ----
@@ -236,6 +304,31 @@ byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_co
   return status;
 }
 
+// The operations with factors of a type, in the time of one of f32, on processors with these features.
+static double rate_of(byoc_arithmetic_t type, uint64_t features) {
+  static const struct {
+    byoc_arithmetic_t type;
+    byoc_cpu_feature_t feature;
+    double rate;
+  } rows[] = {
+#define BYOC_ISA_RATE(TYPE, FEATURE, vendor, rate) {BYOC_ARITHMETIC_##TYPE, BYOC_CPU_##FEATURE, vendor[0] ? 0 : rate},
+#include "byoc/isa.def"
+  };
+  double best = 0;
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    if (rows[i].type == type && (features >> rows[i].feature & 1u)) best = fmax(best, rows[i].rate);
+  }
+  return best;
+}
+
+void byoc_estimator_limit(byoc_estimator_t *estimator, uint64_t features, bool is_foreign) {
+  byoc_calibration_t *machine = &estimator->calibration;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    const double rate = rate_of((byoc_arithmetic_t)t, features);
+    if (is_foreign || rate == 0 || machine->peaks[t] == 0) machine->peaks[t] = rate * machine->flops_per_ns;
+  }
+}
+
 double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t *function,
                         const byoc_target_t *target) {
   byoc_work_t work = byoc_function_work(function);
@@ -245,8 +338,11 @@ double byoc_estimate_ns(const byoc_estimator_t *estimator, const byoc_function_t
   double efficiency =
       target->kind->backend != NULL ? BYOC_ESTIMATE_BACKEND_EFFICIENCY : BYOC_ESTIMATE_NATIVE_EFFICIENCY;
   double peak = machine->flops_per_ns * threads;
-  double computing_ns =
-      work.product_flops / (peak * efficiency) + work.other_flops / (peak * BYOC_ESTIMATE_OTHER_EFFICIENCY);
+  double computing_ns = work.other_flops / (peak * BYOC_ESTIMATE_OTHER_EFFICIENCY);
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    const double own = byoc_calibration_peak(machine, (byoc_arithmetic_t)t) * threads;
+    computing_ns += work.products[t] / (own * efficiency);
+  }
   double moving_ns = work.bytes / (machine->bytes_per_ns * memory_threads);
   return (computing_ns > moving_ns ? computing_ns : moving_ns) + BYOC_ESTIMATE_CALL_NS;
 }
@@ -261,14 +357,29 @@ const byoc_device_costs_t *byoc_estimator_device(const byoc_estimator_t *estimat
   return estimator->devices != NULL ? &estimator->devices[target] : &typical;
 }
 
+static double fastest_peak(const byoc_calibration_t *machine) {
+  double fastest = 0;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    fastest = fmax(fastest, byoc_calibration_peak(machine, (byoc_arithmetic_t)t));
+  }
+  return fastest;
+}
+
 double byoc_bound_ns(const byoc_estimator_t *estimator, const byoc_function_t *function, const byoc_target_t *target) {
   if (byoc_target_device(target) != kDLCPU) return 0;
   byoc_work_t work = byoc_function_work(function);
-  double peak = estimator->calibration.flops_per_ns * estimator->thread_count * BOUND_MARGIN;
+  const byoc_calibration_t *machine = &estimator->calibration;
+  const double share = estimator->thread_count * BOUND_MARGIN, peak = machine->flops_per_ns * share;
+  // With its options, the target may multiply other types than those of the operators.
+  const double fastest = byoc_target_relative_error(target) > 0 ? fastest_peak(machine) : 0;
   const byoc_block_t *body = function->body;
   double bytes = 0;
   for (size_t i = 0; i < body->results.count; ++i) bytes += bytes_of(body->results.data[i]->type);
-  double computing_ns = work.least_flops / peak, moving_ns = bytes / (peak * BOUND_BYTES_A_FLOP);
+  double computing_ns = 0, moving_ns = bytes / (peak * BOUND_BYTES_A_FLOP);
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    const double own = byoc_calibration_peak(machine, (byoc_arithmetic_t)t);
+    computing_ns += work.least[t] / (fmax(own, fastest) * share);
+  }
   return computing_ns > moving_ns ? computing_ns : moving_ns;
 }
 

@@ -4,11 +4,11 @@
 //
 //   time = max(operations / (peak * efficiency), bytes / bandwidth) + a call's overhead
 //
-// Operations and bytes come from the operators' rows: their traits and the types that flow through them. The machine's
-// figures are measured once (core/collage/calibrate.h) and kept in the cost database. How much of the peak a backend
-// reaches cannot be known without measuring: one fraction (below) stands for products and convolutions of any backend,
-// one for those of the native target, and one for all other operators. Estimates order plans; they do not predict
-// times.
+// Operations and bytes come from the operators' rows: their traits and the types that flow through them. Each type of
+// arithmetic has a peak of its own. The machine's figures are measured once (core/collage/calibrate.h) and kept in the
+// cost database. How much of the peak a backend reaches cannot be known without measuring: one fraction (below) stands
+// for products and convolutions of any backend, one for those of the native target, and one for all other operators.
+// Estimates order plans; they do not predict times.
 #ifndef BYOC_CORE_COLLAGE_ESTIMATE_H_
 #define BYOC_CORE_COLLAGE_ESTIMATE_H_
 
@@ -29,13 +29,19 @@
 
 // The work of a function, according to its operators' rows.
 typedef struct byoc_work_t {
-  double product_flops; // in products and convolutions, two per multiply-add
-  double least_flops;   // those that no transform saves (Winograd: windows need a quarter at best)
-  double other_flops;   // all other operators
-  double bytes;         // read and written: parameters, constants, results, and values between operators that go
-                        // through memory
+  double product_flops;                   // in products and convolutions, two per multiply-add: the sum of `products`
+  double products[BYOC_ARITHMETIC_COUNT]; // by the type of the factors
+  double least[BYOC_ARITHMETIC_COUNT];    // those that no transform saves (Winograd: windows need a quarter at best)
+  double other_flops;                     // all other operators
+  double bytes; // read and written: parameters, constants, results, and values between operators that go
+                // through memory
 } byoc_work_t;
 byoc_work_t byoc_function_work(const byoc_function_t *function);
+// The type of the products that take the most operations; f32 if there are none.
+byoc_arithmetic_t byoc_work_arithmetic(const byoc_work_t *work);
+// The precision of a region's operators as they stand: "int8", or "f32 and int8" if they differ. Without products it is
+// the type of the first result. In `out`.
+void byoc_function_precision(const byoc_function_t *function, byoc_string_t *out);
 // Bytes of a value; symbolic dimensions as above, 0 if it is not a tensor.
 double byoc_estimate_bytes(const byoc_type_t *type);
 // How many bytes go through the caches in a run of the module: the weights, plus twice the widest place of the graph,
@@ -48,6 +54,9 @@ typedef struct byoc_estimator_t {
   int32_t thread_count;
   const byoc_device_costs_t *devices; // by the target's index; NULL: no device was measured
 } byoc_estimator_t;
+// Restricts the peaks to processors with these features. If they are not this machine's (is_foreign), the peaks of
+// other types than f32 come from byoc/isa.def.
+void byoc_estimator_limit(byoc_estimator_t *estimator, uint64_t features, bool is_foreign);
 // The costs of a target's device.
 const byoc_device_costs_t *byoc_estimator_device(const byoc_estimator_t *estimator, uint32_t target);
 byoc_status_t byoc_estimator_init(byoc_estimator_t *estimator, int32_t thread_count, byoc_cost_database_t *database,

@@ -47,6 +47,7 @@ static byoc_status_t outline_part(byoc_node_t *const *inner, const byoc_candidat
   byoc_node_t *call = NULL;
   BYOC_RETURN_IF_ERROR(byoc_outline_nodes(scratch, count, part->rule, outline_flags(part), diag, &function, &call));
   if (!mark_match(function, part)) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(byoc_composite_note_passed(function, call, part->definition, diag));
   return byoc_composite_lift_constants(function, call, part->definition, diag);
 }
 
@@ -71,6 +72,9 @@ byoc_status_t byoc_outline_candidate(byoc_node_t *const *nodes, const byoc_candi
   if (list == NULL) return byoc_diag_out_of_memory(diag);
   byoc_status_t status =
       byoc_outline_nodes(list, candidate->nodes.count, name, outline_flags(candidate), diag, out_function, out_call);
+  if (status == BYOC_OK && candidate->composite != NULL) {
+    status = byoc_composite_note_passed(*out_function, *out_call, candidate->definition, diag);
+  }
   if (status == BYOC_OK) status = outline_parts(*out_function, candidate, list, diag);
   if (status == BYOC_OK && !mark_region(*out_function, candidate, target)) status = byoc_diag_out_of_memory(diag);
   byoc_free(allocator, list);
@@ -85,6 +89,9 @@ static byoc_status_t pass_constants(byoc_function_t *copy, const byoc_candidate_
   BYOC_FOR_EACH_NODE(node, copy->body) scratch[count++] = node;
   BYOC_RETURN_IF_ERROR(
       byoc_outline_nodes(scratch, count, candidate->rule, BYOC_OUTLINE_PASS_CONSTANTS, diag, out_region, &call));
+  if (candidate->composite != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_composite_note_passed(*out_region, call, candidate->definition, diag));
+  }
   return byoc_attributes_set_int(&copy->attributes, BYOC_ATTRIBUTE_INLINE, 1) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 

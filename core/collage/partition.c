@@ -120,6 +120,7 @@ static byoc_status_t outline_composite(partitioner_t *p, const byoc_claim_t *cla
     return byoc_diag_out_of_memory(p->diag);
   }
   *p->changes += 1;
+  BYOC_RETURN_IF_ERROR(byoc_composite_note_passed(function, call, rule, p->diag));
   return byoc_composite_lift_constants(function, call, rule, p->diag);
 }
 

@@ -64,6 +64,9 @@ typedef struct byoc_plan_region_t {
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
   bool given_back; // the backend claimed it and declined it later
+  bool is_later;   // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
+  const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known
+  const char *lapse;     // why this is not what an option of the target asks for; NULL: it is
 } byoc_plan_region_t;
 
 // A target that did not claim some nodes.
@@ -107,6 +110,7 @@ typedef struct byoc_plan_t {
   double whole_mib; // of the artifact that was measured; NaN: it was not
   // How far candidates were enumerated (byoc_collect_options_t); 0: they were not.
   uint32_t max_nodes, max_depth;
+  bool was_written_out; // operators that no target took were written out after the first round
 } byoc_plan_t;
 void byoc_plan_init(byoc_plan_t *plan, byoc_allocator_t allocator);
 void byoc_plan_deinit(byoc_plan_t *plan);

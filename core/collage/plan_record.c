@@ -253,7 +253,8 @@ byoc_status_t byoc_plan_record_region(byoc_plan_recorder_t *recorder, const byoc
   row.rule = byoc_arena_copy_string(&plan->arena, region->rule ? region->rule : "");
   row.nodes = translate(recorder, nodes, node_count, &row.node_count);
   if (row.rule == NULL || row.nodes == NULL) return byoc_diag_out_of_memory(diag);
-  if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten
+  if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten, or that were written out
+  row.is_later = plan->was_written_out && row.node_count < node_count;
   if (!byoc_vector_push(&block->regions, plan->arena.allocator, row)) return byoc_diag_out_of_memory(diag);
   *out_region = (uint32_t)block->regions.count - 1;
   for (uint32_t i = 0; i < row.node_count; ++i) block->nodes.data[row.nodes[i]].region = *out_region;
@@ -302,6 +303,15 @@ byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint3
                                  .nodes = given_back->nodes,
                                  .node_count = given_back->node_count};
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);
+}
+
+byoc_status_t byoc_plan_record_precision(byoc_plan_t *plan, size_t block, uint32_t region, const char *precision,
+                                         const char *lapse, byoc_diag_t *diag) {
+  if (plan == NULL || region == UINT32_MAX) return BYOC_OK;
+  byoc_plan_region_t *row = &plan->blocks.data[block].regions.data[region];
+  row->precision = byoc_arena_copy_string(&plan->arena, precision);
+  row->lapse = lapse != NULL ? byoc_arena_copy_string(&plan->arena, lapse) : NULL;
+  return row->precision != NULL && (lapse == NULL || row->lapse != NULL) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 static int compare_region(const void *left, const void *right) {

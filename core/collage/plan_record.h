@@ -47,6 +47,9 @@ byoc_status_t byoc_plan_record_decline(byoc_plan_recorder_t *recorder, uint32_t 
 // Records that a backend declined a region: its nodes are open again, and `reason` joins the declines.
 byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
                                           byoc_diag_t *diag);
+// Records the precision of a region, and why it is not the one that was asked for (or NULL).
+byoc_status_t byoc_plan_record_precision(byoc_plan_t *plan, size_t block, uint32_t region, const char *precision,
+                                         const char *lapse, byoc_diag_t *diag);
 // Sorts the regions by their first nodes, once all rounds are over.
 void byoc_plan_record_finish(byoc_plan_t *plan);
 

@@ -9,6 +9,7 @@
 #include "core/collage/plan_json.h"
 #include "core/collage/problem.h"
 #include "core/collage/rules.h"
+#include "core/ir/attribute_names.h"
 #include "core/pass/layouts.h"
 
 typedef struct replay_t {
@@ -144,6 +145,15 @@ static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *proble
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(r->diag, status, "%s: '%s'", r->path, problem->name);
 }
 
+// The rules are asked about these nodes again when others were written out.
+static bool leave_open(const byoc_problem_t *problem, const byoc_plan_region_t *region) {
+  for (uint32_t i = 0; i < region->node_count; ++i) {
+    byoc_node_t *node = problem->flow.nodes[region->nodes[i]];
+    if (!byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 1)) return false;
+  }
+  return true;
+}
+
 static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
   const byoc_plan_block_t *block = find_block(r, problem);
   if (block == NULL || block->hash != problem->hash) {
@@ -156,6 +166,10 @@ static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
   for (size_t i = 0; i < block->regions.count; ++i) {
     uint32_t candidate = 0;
     if (block->regions.data[i].given_back) continue;
+    if (block->regions.data[i].is_later) {
+      if (!leave_open(problem, &block->regions.data[i])) return byoc_diag_out_of_memory(r->diag);
+      continue;
+    }
     BYOC_RETURN_IF_ERROR(find_candidate(r, problem, &block->regions.data[i], i, &candidate));
     if (!byoc_vector_push(&problem->choice, r->allocator, candidate)) return byoc_diag_out_of_memory(r->diag);
   }

@@ -13,6 +13,7 @@
 #include "core/collage/plan_record.h"
 #include "core/compile/call_work.h"
 #include "core/compile/fallback.h"
+#include "core/compile/fused.h"
 #include "core/compile/placed.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
@@ -39,6 +40,12 @@ void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
   byoc_string_deinit(&result->required_cpu_features);
 }
 
+// A function that its backend computes in another type than that of its operators.
+typedef struct reported_t {
+  const byoc_function_t *function;
+  byoc_arithmetic_t arithmetic;
+} reported_t;
+
 typedef struct pipeline_t {
   byoc_graph_module_t *module;
   const byoc_pipeline_options_t *options;
@@ -49,6 +56,7 @@ typedef struct pipeline_t {
   byoc_progress_t progress;
   size_t given_back; // functions declined in this round
   byoc_placed_t placed;
+  BYOC_VECTOR(reported_t) reported;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
   uint64_t backend_features; // and those that the backends' code needs
 } pipeline_t;
@@ -93,7 +101,7 @@ static void serve_progress(void *self, const char *what, uint64_t done, uint64_t
 static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
                                   const char *passes, byoc_diag_t *diag) {
   (void)self;
-  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+  return byoc_pass_run_list_on(functions, function_count, passes, NULL, diag);
 }
 
 // ---- generating ----
@@ -212,9 +220,48 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
   return ok ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
+// Records the precision of a function at its regions.
+static byoc_status_t note_precision(pipeline_t *p, const byoc_function_t *function, const char *precision,
+                                    const char *lapse) {
+  const byoc_placement_t *placement = &p->result->placement;
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    const byoc_placement_region_t *region = &placement->regions.data[i];
+    if (region->function != function || region->is_marked) continue;
+    BYOC_RETURN_IF_ERROR(byoc_plan_record_precision(placement->plan, region->plan_block, region->plan_region, precision,
+                                                    lapse, p->diag));
+  }
+  return BYOC_OK;
+}
+
+// Before the hook changes the functions: what their operators say.
+static byoc_status_t note_types(pipeline_t *p, byoc_function_t *const *functions, size_t count) {
+  byoc_string_t text;
+  byoc_string_init(&text, p->allocator);
+  byoc_status_t status = BYOC_OK;
+  for (size_t i = 0; i < count && status == BYOC_OK; ++i) {
+    byoc_string_clear(&text);
+    byoc_function_precision(functions[i], &text);
+    if (text.failed) status = byoc_diag_out_of_memory(p->diag);
+    if (status == BYOC_OK && text.size > 0) status = note_precision(p, functions[i], text.data, NULL);
+  }
+  byoc_string_deinit(&text);
+  return status;
+}
+
+// What the backend reported. The name of a type of arithmetic is for profiles, too.
+static byoc_status_t settle_precision(pipeline_t *p, const byoc_codegen_result_t *result) {
+  if (result->precision == NULL) return BYOC_OK;
+  const reported_t reported = {result->function, byoc_arithmetic_find(result->precision, strlen(result->precision))};
+  if (reported.arithmetic != BYOC_ARITHMETIC_COUNT && !byoc_vector_push(&p->reported, p->allocator, reported)) {
+    return byoc_diag_out_of_memory(p->diag);
+  }
+  return note_precision(p, result->function, result->precision, result->lapse);
+}
+
 static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, const byoc_target_t *target) {
   for (size_t i = 0; i < report->results.count; ++i) {
     const byoc_codegen_result_t *result = &report->results.data[i];
+    if (result->answer == BYOC_CODEGEN_BOUND) BYOC_RETURN_IF_ERROR(settle_precision(p, result));
     if (result->answer == BYOC_CODEGEN_HANDED_BACK || result->answer == BYOC_CODEGEN_DECLINED) {
       BYOC_RETURN_IF_ERROR(put_back(p, result, target));
     }
@@ -285,6 +332,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
   int64_t start_ns = byoc_now_ns();
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
+  if (status == BYOC_OK) status = note_types(p, functions.data, functions.count);
   if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
   // A hook may report that the target's options do not fit; any other wrong argument is the plugin's, not the user's.
@@ -350,13 +398,30 @@ static size_t most_rounds(const pipeline_t *p) {
   return (nodes + 1) * (p->options->targets->targets.count + 1);
 }
 
+// Operators that rules name and no backend took are written out, and the rules are asked about the new ones. Greedy
+// plans propose all nodes again; by a plan by cost, others stay where it placed them.
+static byoc_status_t write_out_left(pipeline_t *p, size_t *out_written) {
+  const byoc_placer_t *placer = &p->options->placer;
+  const bool is_greedy = placer->place == NULL || strcmp(placer->strategy, "greedy") == 0;
+  byoc_pass_options_t passes = p->options->passes;
+  passes.targets = p->options->targets;
+  const size_t before = byoc_placed_count_open(p->module);
+  BYOC_RETURN_IF_ERROR(byoc_fused_write_out_left(p->module, &passes, is_greedy, p->diag, out_written));
+  if (*out_written == 0) return BYOC_OK;
+  byoc_log(BYOC_LOG_INFO, "wrote out %zu operator%s that rules name and no target took", *out_written,
+           byoc_plural(*out_written));
+  p->placed.operator_count += byoc_placed_count_open(p->module) - before;
+  p->result->plan.was_written_out = true;
+  return BYOC_OK;
+}
+
 static byoc_status_t place_and_generate(pipeline_t *p) {
   byoc_plan_t *plan = &p->result->plan;
   const char *model = byoc_attributes_string(&p->module->attributes, BYOC_ATTRIBUTE_MODEL, "");
   const char *strategy = p->options->placer.place != NULL ? p->options->placer.strategy : "greedy";
   BYOC_RETURN_IF_ERROR(byoc_plan_record_targets(plan, model, strategy, p->options->targets, p->diag));
   p->result->placement.plan = plan;
-  const size_t most = most_rounds(p);
+  size_t most = most_rounds(p);
   for (size_t round = 0;; ++round) {
     if (round == most) {
       const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
@@ -373,7 +438,11 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
     }
     BYOC_RETURN_IF_ERROR(finish_round(p));
-    if (p->given_back == 0) break;
+    if (p->given_back > 0) continue;
+    size_t written = 0;
+    BYOC_RETURN_IF_ERROR(write_out_left(p, &written));
+    if (written == 0) break;
+    most += most_rounds(p);
   }
   byoc_plan_record_finish(plan);
   return byoc_pass_print_after("generate", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
@@ -394,6 +463,10 @@ static byoc_status_t complete_program(pipeline_t *p) {
     if (i->function == NULL) continue;
     const byoc_work_t work = byoc_function_work(i->function);
     i->flops = work.product_flops + work.other_flops;
+    i->arithmetic = byoc_work_arithmetic(&work);
+    for (size_t r = 0; r < p->reported.count; ++r) {
+      if (p->reported.data[r].function == i->function) i->arithmetic = p->reported.data[r].arithmetic;
+    }
   }
   byoc_string_t features;
   byoc_string_init(&features, p->allocator);
@@ -448,13 +521,24 @@ static byoc_status_t spread_loops(pipeline_t *p) {
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }
 
-static byoc_status_t lower_graph(pipeline_t *p) {
-  static const char *const names[] = {"settle-layouts", "write-around-constants", "tabulate-bytes",
-                                      "fold-constants", "fold-dequantised",       "lower-kernels"};
-  for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+static byoc_status_t run_passes(pipeline_t *p, const char *const *names, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
   }
   return BYOC_OK;
+}
+
+// Quantised units that no backend took become several operators, as others with constants do.
+static byoc_status_t lower_graph(pipeline_t *p) {
+  static const char *const tidying[] = {"fold-constants", "remove-identities", "merge-equal-nodes"};
+  static const char *const names[] = {"write-around-constants", "tabulate-bytes", "fold-constants", "fold-dequantised",
+                                      "lower-kernels"};
+  size_t written = 0;
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("settle-layouts"), p->module, &p->options->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(
+      byoc_pass_run(byoc_pass_find("write-out-units"), p->module, &p->options->passes, p->diag, &written));
+  if (written > 0) BYOC_RETURN_IF_ERROR(run_passes(p, tidying, sizeof(tidying) / sizeof(tidying[0])));
+  return run_passes(p, names, sizeof(names) / sizeof(names[0]));
 }
 
 static byoc_status_t lower(pipeline_t *p) {
@@ -517,12 +601,20 @@ static byoc_status_t add_variants(pipeline_t *p, const byoc_pass_options_t *pass
   return byoc_variants_add(p->module, p->options->variants, p->options->variant_count, p->diag);
 }
 
+// The maker of the processor, if the artifact is for the one at hand.
+static const char *find_vendor(const byoc_target_list_t *targets, char buffer[13]) {
+  const byoc_target_t *native = byoc_target_list_native(targets);
+  const bool is_here = native != NULL && byoc_target_list_foreign(targets) == NULL &&
+                       strcmp(byoc_target_option_cpu(native, "mcpu"), "native") == 0;
+  return is_here ? byoc_cpu_vendor(buffer) : NULL;
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
   byoc_string_t native_features;
   byoc_string_init(&native_features, allocator);
-  char *cache = NULL;
+  char *cache = NULL, vendor[13];
   byoc_diag_t cache_diag = {0}; // the build goes on without a cache folder
   if (byoc_cache_directory(allocator, &cache_diag, &cache) != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING, "nothing is cached: %s", cache_diag.message);
@@ -533,6 +625,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .measure = serve_measure,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
+                                         .cpu_vendor = find_vendor(options->targets, vendor),
                                          .as_source = options->as_source,
                                          .progress = serve_progress,
                                          .run_passes = serve_passes};
@@ -555,6 +648,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (simplifies) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = settle_ranks(&p, &passes, &sunk);
   if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
+  if (status == BYOC_OK) status = byoc_fused_settle(module, &passes, diag);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
   if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
   if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
@@ -567,6 +661,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
+  byoc_vector_deinit(&p.reported, allocator);
   byoc_free(allocator, cache);
   byoc_string_deinit(&native_features);
   return status;

@@ -12,6 +12,10 @@ static bool count_node(void *self, byoc_node_t *node) {
   return true;
 }
 
+static bool count_unplaced(void *self, byoc_node_t *node) {
+  return node->callee != NULL || count_node(self, node);
+}
+
 typedef struct counter_t {
   byoc_placement_t *placement;
   const byoc_target_list_t *targets;
@@ -37,6 +41,15 @@ static bool visit(void *self, byoc_node_t *node) {
   const byoc_placement_region_t region = {
       .function = callee, .target = counter->targets->targets.data[target], .is_marked = true};
   return byoc_vector_push(&counter->placement->regions, counter->placement->arena.allocator, region);
+}
+
+size_t byoc_placed_count_open(const byoc_graph_module_t *module) {
+  size_t count = 0;
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (!byoc_function_is_open(function)) continue;
+    (void)byoc_block_walk(function->body, count_unplaced, &count);
+  }
+  return count;
 }
 
 byoc_status_t byoc_placed_count(byoc_placed_t *placed, byoc_graph_module_t *module, const byoc_target_list_t *targets,

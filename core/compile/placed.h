@@ -16,4 +16,7 @@ typedef struct byoc_placed_t {
 byoc_status_t byoc_placed_count(byoc_placed_t *placed, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                 bool is_first_round, byoc_diag_t *diag, byoc_placement_t *placement);
 
+// The operators that are in no region.
+size_t byoc_placed_count_open(const byoc_graph_module_t *module);
+
 #endif // BYOC_CORE_COMPILE_PLACED_H_

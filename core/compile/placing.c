@@ -92,6 +92,8 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
   BYOC_RETURN_IF_ERROR(describe_targets(w, targets, diag));
   BYOC_RETURN_IF_ERROR(byoc_cost_database_open(NULL, allocator, diag, &w->database));
   BYOC_RETURN_IF_ERROR(byoc_estimator_init(&w->estimator, thread_count, w->database, allocator, diag));
+  byoc_estimator_limit(&w->estimator, byoc_target_cpu_features(byoc_target_list_native(targets), "mcpu"),
+                       byoc_target_list_foreign(targets) != NULL);
   if (w->placing->cost == BYOC_COST_MEASURE) BYOC_RETURN_IF_ERROR(open_measurer(w, module, targets, diag));
   w->options.pricer = byoc_estimator_pricer(&w->estimator);
   if (w->placing->threads.count > 1) {

@@ -9,6 +9,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/collage/partition.h"
+#include "core/compile/lapses.h"
 #include "core/compose/cc/cross.h"
 #include "core/compose/cc/native.h"
 #include "core/pass/shard_spec.h"
@@ -340,7 +341,8 @@ static void log_placement(const byoc_setup_t *setup) {
 byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_build_compile(&setup->build, extent, diag));
   if (extent == BYOC_BUILD_ALL) log_placement(setup);
-  return BYOC_OK;
+  if (extent != BYOC_BUILD_ALL && extent != BYOC_BUILD_GENERATED) return BYOC_OK;
+  return byoc_lapses_warn(&setup->build.result.plan, &setup->targets, diag);
 }
 
 byoc_status_t byoc_setup_check_name(const char *option, const char *name, size_t limit_bytes, byoc_diag_t *diag) {

@@ -29,6 +29,9 @@
 // Int: the number of the match that the rule's hook accepted (core/plugin/accepted_match.h); without it, the first. Set
 // by placement.
 #define BYOC_ATTRIBUTE_MATCH "Match"
+// Ints, rising: the parameters for which every call passes a constant that the rule's pattern asks for ("@"). Set by
+// placement.
+#define BYOC_ATTRIBUTE_PASSED "PassedConstants"
 
 // ---- of modules, set by the frontend ----
 
@@ -73,6 +76,8 @@
 #define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
 // Ints: indices in the target list of the backends that claimed the node and fell back. Set by the build.
 #define BYOC_ATTRIBUTE_GIVEN_BACK_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
+// Int, a flag: a saved plan places the node after operators beside it were written out. Set by its replay.
+#define BYOC_ATTRIBUTE_OPEN BYOC_ATTRIBUTE_RESERVED "open"
 // Int, a flag: the node stands for another one, which has stated the limits of its operands (core/op/limit.h). Set by
 // write-out.
 #define BYOC_ATTRIBUTE_WRITTEN BYOC_ATTRIBUTE_RESERVED "written"

@@ -251,6 +251,10 @@ void byoc_loop_end(byoc_loop_builder_t *builder) {
     --builder->open.count;
 }
 
+bool byoc_loop_is_closed(const byoc_loop_builder_t *builder) {
+  return builder->open.count == 1; // the kernel's body
+}
+
 const byoc_loop_expr_t *byoc_loop_let(byoc_loop_builder_t *builder, const char *name, const byoc_loop_expr_t *value) {
   if (!value) {
     builder->failed = true;

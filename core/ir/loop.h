@@ -231,6 +231,8 @@ void byoc_loop_while(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condi
 void byoc_loop_if(byoc_loop_builder_t *builder, const byoc_loop_expr_t *condition);
 void byoc_loop_else(byoc_loop_builder_t *builder); // right before the _end of an if
 void byoc_loop_end(byoc_loop_builder_t *builder);
+// Has every loop and branch ended? A loop that was left open takes in all that follows.
+bool byoc_loop_is_closed(const byoc_loop_builder_t *builder);
 // Gives a value a name, so that it is computed once.
 const byoc_loop_expr_t *byoc_loop_let(byoc_loop_builder_t *builder, const char *name, const byoc_loop_expr_t *value);
 // Makes a mutable scalar with its first value; assigns a new value to it.

@@ -48,9 +48,10 @@ static bool is_numbered_by_emitter(const char *name) {
   return false;
 }
 
-// Suffixes that the emitter adds to the name of a variable: for the end of its loop, its next term, and a NaN.
+// Suffixes that the emitter adds to the name of a variable: for the end of its loop, the first element and the size of
+// a block, its next term, and a NaN.
 static bool is_extended_by_emitter(const char *name) {
-  static const char *const suffixes[] = {"_end", "_nan", "_term"};
+  static const char *const suffixes[] = {"_end", "_first", "_count", "_nan", "_term"};
   size_t length = strlen(name);
   for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); ++i) {
     size_t size = strlen(suffixes[i]);

@@ -30,9 +30,11 @@ typedef struct byoc_emitter_t {
   byoc_arena_t names;      // of these
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
-  bool in_share;  // in the body of a parallel loop, where `call` is not in scope
-  bool is_packed; // results hold two elements per byte, so that neighbouring iterations write one byte
-  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_look_up, uses_lanes, failed;
+  uint32_t vector_depth; // how many of the loops around are to become vectors
+  bool in_share;         // in the body of a parallel loop, where `call` is not in scope
+  bool is_packed;        // results hold two elements per byte, so that neighbouring iterations write one byte
+  bool uses_vector, uses_unroll, uses_reduce, uses_dot, uses_copy, uses_look_up, uses_lanes, uses_steps, uses_f16,
+      uses_bf16, failed;
 } byoc_emitter_t;
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
@@ -74,6 +76,11 @@ bool byoc_emit_dot_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, i
 // which compilers turn into one load, and returns true.
 bool byoc_emit_word(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr);
 void byoc_emit_dot_prelude(byoc_string_t *out);
+// If the loop converts elements from or to f16 or bf16, emits it in blocks, with conversions of whole runs, and returns
+// true. `begin` and `end` are C text, NULL for the loop's own. The prelude has the conversions; it follows the helpers.
+bool byoc_emit_half_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, const char *begin, const char *end,
+                         int indent);
+void byoc_emit_half_prelude(const byoc_emitter_t *emitter, byoc_string_t *out);
 // Marks a helper as used and appends its name.
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name);
 

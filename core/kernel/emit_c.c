@@ -56,12 +56,19 @@ static bool mentions(const char *text, const char *word) {
 
 static void emit_helpers(byoc_emitter_t *emitter, byoc_string_t *out) {
   bool used[HELPER_COUNT] = {false};
+  const char *const conversions[] = {"byoc_f32_from_f16", "byoc_f16_from_f32", "byoc_f32_from_bf16",
+                                     "byoc_bf16_from_f32"};
+  for (int i = 0; i < 4; ++i) {
+    const bool is_used = i < 2 ? emitter->uses_f16 : emitter->uses_bf16;
+    if (is_used && !byoc_text_map_put(&emitter->helpers, conversions[i], NULL)) emitter->failed = true;
+  }
   for (size_t i = HELPER_COUNT; i > 0; --i) { // later ones may use earlier ones
     used[i - 1] |= byoc_text_map_find(&emitter->helpers, helpers[i - 1].name) != NULL;
     for (size_t j = 0; used[i - 1] && j < i - 1; ++j) used[j] |= mentions(helpers[i - 1].text, helpers[j].name);
   }
   for (size_t i = 0; i < HELPER_COUNT; ++i)
     if (used[i]) emit_helper_text(out, helpers[i].text);
+  if (emitter->uses_f16 || emitter->uses_bf16) byoc_emit_half_prelude(emitter, out);
 }
 
 static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
@@ -87,6 +94,11 @@ static void emit_prelude(byoc_emitter_t *emitter, byoc_string_t *out) {
   if (emitter->uses_reduce)
     byoc_string_append(out, "// The loop that follows folds terms into these scalars, in any order.\n"
                             "#define BYOC_REDUCE(clauses) BYOC_PRAGMA(omp simd clauses)\n\n");
+  if (emitter->uses_steps)
+    byoc_string_append(
+        out, "// Iterations of the loop around this are not vectorised: gcc 12 would make wrong sums of them.\n"
+             "#if defined(__GNUC__) && !defined(__clang__)\n#define BYOC_STEP __asm__ volatile(\"\")\n"
+             "#else\n#define BYOC_STEP ((void)0)\n#endif\n\n");
   if (emitter->uses_dot) byoc_emit_dot_prelude(out);
   if (emitter->uses_lanes) byoc_emit_lanes_prelude(out);
   if (emitter->uses_copy) byoc_emit_copy_prelude(out);

@@ -102,6 +102,25 @@ static narrow_t narrow_of(byoc_dtype_t dtype) {
   }
 }
 
+// The local that holds the expression's value; NULL if there is none.
+static const char *name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
+  const char *name = byoc_pointer_map_get(&emitter->shared, expr);
+  return name != NULL ? name : byoc_pointer_map_get(&emitter->invariant, expr);
+}
+
+// The same where a statement stands: outside of vector loops, f16 is converted by the processor's instruction.
+static narrow_t narrow_here(byoc_emitter_t *emitter, byoc_dtype_t dtype) {
+  if (dtype != BYOC_DTYPE_F16 || emitter->vector_depth > 0) return narrow_of(dtype);
+  emitter->uses_f16 = emitter->uses_vector = true;
+  return (narrow_t){"byoc_f32_of_f16", "byoc_f16_of_f32", ""};
+}
+
+// An element of a tensor of this type, which is copied as it is.
+static bool is_element(const byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
+  return value->kind == BYOC_LOOP_LOAD && value->load.buffer->dtype == dtype && byoc_dtype_bits(dtype) >= 8 &&
+         value->load.buffer->kind != BYOC_LOOP_BUFFER_LOCAL && name_of(emitter, value) == NULL;
+}
+
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name) {
   if (!byoc_text_map_find(&emitter->helpers, name) && !byoc_text_map_put(&emitter->helpers, name, NULL))
     emitter->failed = true;
@@ -480,7 +499,7 @@ static void emit_load(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
   byoc_string_t *out = emitter->out;
   const bool is_local = buffer->kind == BYOC_LOOP_BUFFER_LOCAL;
   const bool is_bool = !is_local && buffer->dtype == BYOC_DTYPE_BOOL;
-  const narrow_t narrow = is_local ? (narrow_t){NULL, NULL, ""} : narrow_of(buffer->dtype);
+  const narrow_t narrow = is_local ? (narrow_t){NULL, NULL, ""} : narrow_here(emitter, buffer->dtype);
   if (narrow.to_f32 != NULL) {
     byoc_emit_helper(emitter, narrow.to_f32);
     text(emitter, "(");
@@ -498,8 +517,23 @@ static void emit_load(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
   if (narrow.to_f32 != NULL) byoc_string_appendf(out, "%s)", narrow.arguments);
 }
 
+// The number that a store rounds: one that was rounded to its type already is not rounded twice.
+static const byoc_loop_expr_t *unrounded(const byoc_emitter_t *emitter, byoc_dtype_t dtype,
+                                         const byoc_loop_expr_t *value) {
+  if (value->kind != BYOC_LOOP_CAST || value->dtype != dtype || name_of(emitter, value) != NULL) return value;
+  const bool is_f32 = byoc_loop_is_float(value->cast->dtype) && value->cast->dtype != BYOC_DTYPE_F64;
+  return is_f32 ? value->cast : value;
+}
+
 void byoc_emit_stored(byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
-  const narrow_t narrow = narrow_of(dtype);
+  const narrow_t narrow = narrow_here(emitter, dtype);
+  if (narrow.from_f32 != NULL && is_element(emitter, dtype, value)) {
+    byoc_string_appendf(emitter->out, "%s[", value->load.buffer->name);
+    byoc_emit_expr(emitter, value->load.index, BYOC_C_CONDITIONAL);
+    text(emitter, "]");
+    return;
+  }
+  if (narrow.from_f32 != NULL) value = unrounded(emitter, dtype, value);
   if (narrow.from_f32 != NULL) {
     byoc_emit_helper(emitter, narrow.from_f32);
     text(emitter, "(");
@@ -532,7 +566,7 @@ static bool fits_i32(const byoc_loop_expr_t *expr) {
 // To a float of fewer bits than f32, as a store rounds it. Numbers that f32 does not hold are rounded once, not twice.
 static void emit_narrow_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
   const byoc_loop_expr_t as_float = {.kind = BYOC_LOOP_CAST, .dtype = BYOC_DTYPE_F32, .cast = expr->cast};
-  const narrow_t narrow = narrow_of(expr->dtype);
+  const narrow_t narrow = narrow_here(emitter, expr->dtype);
   const byoc_dtype_t from = expr->cast->dtype;
   const char *to_odd = byoc_dtype_bits(from) < 32 || from == BYOC_DTYPE_F32 ? NULL
                        : from == BYOC_DTYPE_U64                             ? "byoc_f32_odd_from_u64"
@@ -594,12 +628,6 @@ static void emit_cast(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byo
   byoc_string_appendf(out, "(%s)", type);
   byoc_emit_expr(emitter, expr->cast, BYOC_C_UNARY);
   if (least > BYOC_C_UNARY) text(emitter, ")");
-}
-
-// The local that holds the expression's value; NULL if there is none.
-static const char *name_of(const byoc_emitter_t *emitter, const byoc_loop_expr_t *expr) {
-  const char *name = byoc_pointer_map_get(&emitter->shared, expr);
-  return name != NULL ? name : byoc_pointer_map_get(&emitter->invariant, expr);
 }
 
 void byoc_emit_expr(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {

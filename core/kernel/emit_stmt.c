@@ -2,6 +2,7 @@
 // Emits statements of kernels as C: loops, branches, stores and local variables.
 #include <string.h>
 
+#include "core/ir/element.h"
 #include "core/kernel/emit.h"
 #include "core/kernel/work.h"
 
@@ -128,10 +129,17 @@ static void line(byoc_emitter_t *emitter, int indent, const char *text) {
 // Unrolled loops with more iterations than this are left to the compiler.
 #define MAX_UNROLL 64
 
+static bool is_independent(const byoc_loop_stmt_t *stmt) {
+  return stmt->loop.kind == BYOC_LOOP_VECTOR ||
+         (stmt->loop.kind == BYOC_LOOP_PARALLEL && !byoc_has_loop(stmt->loop.body));
+}
+
 static bool has_vector_hint(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
-  bool independent =
-      stmt->loop.kind == BYOC_LOOP_VECTOR || (stmt->loop.kind == BYOC_LOOP_PARALLEL && !byoc_has_loop(stmt->loop.body));
-  return independent && !emitter->is_packed;
+  return is_independent(stmt) && !emitter->is_packed;
+}
+
+static bool is_vectorised(const byoc_loop_stmt_t *stmt) {
+  return is_independent(stmt) || stmt->loop.kind == BYOC_LOOP_REDUCE;
 }
 
 static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
@@ -181,22 +189,58 @@ static void emit_for_head(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt)
   byoc_string_appendf(out, "; ++%s) {\n", name);
 }
 
-static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
-  if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
-      byoc_emit_copy_loop(emitter, stmt, indent) || byoc_emit_look_up_loop(emitter, stmt, indent)) {
+// A short loop of known length that stores integers in a local array.
+static bool folds_integers(const byoc_loop_stmt_t *stmt) {
+  enum { MOST_UNROLLED = 16 };
+  int64_t begin, end;
+  if (stmt->kind != BYOC_LOOP_FOR || stmt->loop.kind != BYOC_LOOP_VECTOR) return false;
+  if (!byoc_loop_is_int(stmt->loop.begin, &begin) || !byoc_loop_is_int(stmt->loop.end, &end)) return false;
+  if (end - begin > MOST_UNROLLED) return false;
+  const byoc_loop_stmt_t *body = stmt->loop.body;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *inner = body->block.statements.data[i];
+    if (inner->kind == BYOC_LOOP_STORE && inner->store.buffer->kind == BYOC_LOOP_BUFFER_LOCAL &&
+        byoc_dtype_is_any_integer(inner->store.buffer->dtype)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// gcc 12 unrolls such loops and vectorises the loop around them, with wrong sums (-O3, AVX-512). A
+// statement that it does not look into keeps the iterations of the outer loop apart.
+static void emit_step(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  const byoc_loop_stmt_t *body = stmt->loop.body;
+  if (stmt->loop.kind != BYOC_LOOP_SERIAL) return;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    if (!folds_integers(body->block.statements.data[i])) continue;
+    emitter->uses_steps = true;
+    line(emitter, indent, "BYOC_STEP;");
     return;
   }
+}
+
+static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
+  if (byoc_emit_dot_loop(emitter, stmt, indent) || byoc_emit_lane_loop(emitter, stmt, indent) ||
+      byoc_emit_copy_loop(emitter, stmt, indent) || byoc_emit_look_up_loop(emitter, stmt, indent) ||
+      byoc_emit_half_loop(emitter, stmt, NULL, NULL, indent)) {
+    return;
+  }
+  const bool is_vector = is_vectorised(stmt);
   bool reduces = stmt->loop.kind == BYOC_LOOP_REDUCE;
   byoc_emit_invariants(emitter, stmt, indent);
   if (reduces) byoc_emit_reduce_begin(emitter, stmt, indent);
   emit_hint(emitter, stmt, indent);
   byoc_string_indent(emitter->out, indent);
   emit_for_head(emitter, stmt);
+  emitter->vector_depth += is_vector;
   if (may_end_between_turns(emitter, stmt)) emit_ending(emitter, indent + 2);
+  emit_step(emitter, stmt, indent + 2);
   for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];
     if (!reduces || !byoc_emit_reduce_fold(emitter, inner, indent + 2)) byoc_emit_stmt(emitter, inner, indent + 2);
   }
+  emitter->vector_depth -= is_vector;
   line(emitter, indent, "}");
   byoc_map_clear(&emitter->invariant);
   if (reduces) byoc_emit_reduce_end(emitter, stmt, indent);
@@ -236,10 +280,38 @@ static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_u
   byoc_string_deinit(&name);
 }
 
+// Where the chunk begins or ends, as C text in the emitter's names.
+static const char *chunk_bound(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, const char *bound) {
+  if (byoc_loop_is_const(stmt->loop.begin, 0)) return bound;
+  byoc_string_t text, *outer = emitter->out;
+  byoc_string_init(&text, emitter->allocator);
+  emitter->out = &text;
+  byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_SUM);
+  emitter->out = outer;
+  const char *sum = text.failed ? NULL : byoc_arena_format(&emitter->names, "%s + %s", text.data, bound);
+  if (sum == NULL) emitter->failed = true;
+  byoc_string_deinit(&text);
+  return sum != NULL ? sum : "";
+}
+
+// The loop over a chunk of the iterations.
+static void emit_share_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
+  const char *name = stmt->loop.variable->name;
+  const char *begin = chunk_bound(emitter, stmt, "begin"), *end = chunk_bound(emitter, stmt, "end");
+  if (!byoc_has_loop(stmt->loop.body) && byoc_emit_half_loop(emitter, stmt, begin, end, 2)) return;
+  const bool is_vector = is_vectorised(stmt);
+  emit_hint(emitter, stmt, 2);
+  byoc_string_appendf(emitter->out, "  for (int64_t %s = %s; %s < %s; ++%s) {\n", name, begin, name, end, name);
+  emitter->vector_depth += is_vector;
+  emit_block(emitter, stmt->loop.body, 4);
+  emitter->vector_depth -= is_vector;
+  byoc_string_append(emitter->out, "  }\n");
+}
+
 // Emits the body as a function of a chunk of the iterations, in front of the kernel.
 static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, const byoc_uses_t *uses,
                                uint32_t number) {
-  const char *kernel = emitter->kernel->name, *name = stmt->loop.variable->name;
+  const char *kernel = emitter->kernel->name;
   byoc_string_t *outer = emitter->out, body;
   byoc_string_init(&body, emitter->allocator);
   byoc_string_appendf(&body, "typedef struct %s_args_%u_t {\n", kernel, number);
@@ -252,21 +324,8 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
   for (size_t i = 0; i < uses->count; ++i) emit_field(emitter, &body, &uses->items[i], "local");
   emitter->out = &body;
   emitter->in_share = true;
-  emit_hint(emitter, stmt, 2);
-  byoc_string_appendf(&body, "  for (int64_t %s = ", name);
-  bool shifted = !byoc_loop_is_const(stmt->loop.begin, 0);
-  if (shifted) {
-    byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_SUM);
-    byoc_string_append(&body, " + ");
-  }
-  byoc_string_appendf(&body, "begin; %s < ", name);
-  if (shifted) {
-    byoc_emit_expr(emitter, stmt->loop.begin, BYOC_C_SUM);
-    byoc_string_append(&body, " + ");
-  }
-  byoc_string_appendf(&body, "end; ++%s) {\n", name);
-  emit_block(emitter, stmt->loop.body, 4);
-  byoc_string_append(&body, "  }\n}\n\n");
+  emit_share_loop(emitter, stmt);
+  byoc_string_append(&body, "}\n\n");
   emitter->in_share = false;
   emitter->out = outer;
   byoc_string_append_bytes(&emitter->functions, body.data, body.size);

@@ -74,6 +74,8 @@ byoc_status_t byoc_kernel_lower_group(byoc_function_t *function, byoc_node_t *co
     status = byoc_lower_is_out_of_memory(&lower)
                  ? byoc_diag_out_of_memory(diag)
                  : byoc_diag_error(diag, BYOC_UNSUPPORTED, "its definition cannot be lowered for these operands");
+  if (status == BYOC_OK && !byoc_loop_is_closed(&lower.builder))
+    status = byoc_diag_error(diag, BYOC_INTERNAL, "its definition leaves a loop open");
   if (status == BYOC_OK) {
     byoc_loop_kernel_t *kernel = lower.builder.kernel;
     kernel->description = describe(&lower);

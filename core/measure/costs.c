@@ -111,6 +111,8 @@ static byoc_status_t estimate(byoc_cost_measurer_t *m, const byoc_function_t *fu
   if (!m->has_estimator) {
     BYOC_RETURN_IF_ERROR(
         byoc_estimator_init(&m->estimator, m->options.thread_count, m->options.database, m->allocator, diag));
+    byoc_estimator_limit(&m->estimator, byoc_target_cpu_features(byoc_target_list_native(m->options.targets), "mcpu"),
+                         byoc_target_list_foreign(m->options.targets) != NULL);
     m->has_estimator = true;
   }
   m->statistics.estimated += 1;

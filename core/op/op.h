@@ -30,13 +30,14 @@ typedef enum byoc_op_trait_t {
 const char *byoc_op_trait_name(uint32_t bit); // "commutes"; NULL: there is no such trait
 
 // The kind of an operator's arithmetic, to estimate its cost. HEAVY operators without a kind are matrix products; all
-// others take one operation per element.
+// others take one operation per element. The row's `factor` is the operand that holds the filters or the second matrix.
 // X(NAME, its name in `byoc ops`)
 #define BYOC_OP_WORK_LIST(X)                                                                                           \
   X(USUAL, "usual")                                                                                                    \
   X(TRANSCENDENTAL, "transcendental")                 /* exp, tanh or the like for each element */                     \
-  X(CONVOLUTION, "convolution")                       /* operand 1 holds a filter for each output channel */           \
-  X(TRANSPOSED_CONVOLUTION, "transposed convolution") /* operand 1 holds a filter for each input channel */            \
+  X(PRODUCT, "product")                               /* a matrix product */                                           \
+  X(CONVOLUTION, "convolution")                       /* a filter for each output channel */                           \
+  X(TRANSPOSED_CONVOLUTION, "transposed convolution") /* a filter for each input channel */                            \
   X(ATTENTION, "attention")                           /* operands 0, 1 and 4: queries, keys, keys of the past */
 typedef enum byoc_op_work_t {
 #define BYOC_OP_WORK_ENUM(NAME, text) BYOC_WORK_##NAME,
@@ -74,6 +75,7 @@ typedef struct byoc_op_t {
   int32_t min_outputs, max_outputs; // -1: any number
   uint32_t traits;
   byoc_op_work_t work;
+  uint32_t factor; // of products, convolutions and attention: the operand that the data (operand 0) meet; 0: operand 1
   const byoc_op_attribute_t *attributes; // ends with one without a name; versions share it; NULL: none
   // Sets node->results[i]->type for every result from the operands' types (and from the values of constants).
   byoc_status_t (*infer)(byoc_infer_t *infer);

@@ -139,7 +139,7 @@ byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module,
 }
 
 byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
-                                    byoc_diag_t *diag) {
+                                    const byoc_pass_options_t *options, byoc_diag_t *diag) {
   if (function_count == 0) return BYOC_OK;
   byoc_graph_module_t *module = functions[0]->module;
   byoc_map_t scope;
@@ -147,7 +147,7 @@ byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t fu
   bool ok = true;
   for (size_t f = 0; f < function_count && ok; ++f) ok = byoc_pointer_map_put(&scope, functions[f], functions[f]);
   module->scope = &scope;
-  byoc_status_t status = ok ? byoc_pass_run_list(names, module, NULL, diag) : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = ok ? byoc_pass_run_list(names, module, options, diag) : byoc_diag_out_of_memory(diag);
   module->scope = NULL;
   byoc_map_deinit(&scope);
   return status;

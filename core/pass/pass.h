@@ -13,7 +13,8 @@
   X(infer_types, "infer-types", PLAIN, FUNCTIONS, "infer the type of every value")                                     \
   X(inline_functions, "inline-functions", PLAIN, FUNCTIONS, "inline functions marked Inline at their calls")           \
   X(differentiate, "differentiate", PLAIN, FUNCTIONS, "write out the derivatives of Gradient nodes")                   \
-  X(write_out, "write-out", PLAIN, FUNCTIONS, "expand operators into several operators of ai.onnx")                    \
+  X(write_out, "write-out", TARGETS, FUNCTIONS,                                                                        \
+    "expand operators into several operators of ai.onnx, unless a target has a rule for them")                         \
   X(canonicalise, "canonicalise", PLAIN, FUNCTIONS,                                                                    \
     "rewrite operators with several spellings to the one that rules match")                                            \
   X(fold_structure, "fold-structure", PLAIN, FUNCTIONS,                                                                \
@@ -56,6 +57,8 @@
   X(settle_layouts, "settle-layouts", PLAIN, FUNCTIONS,                                                                \
     "compute nodes between changes of layout in blocks, and remove changes that cancel")                               \
   X(cancel_layouts, "cancel-layouts", PLAIN, FUNCTIONS, "remove changes of layout that cancel, and nothing else")      \
+  X(write_out_units, "write-out-units", PLAIN, FUNCTIONS,                                                              \
+    "expand unclaimed quantised operators into several operators")                                                     \
   X(write_around_constants, "write-around-constants", PLAIN, FUNCTIONS,                                                \
     "rewrite unclaimed operators with constants, so that the constants can be folded")                                 \
   X(tabulate_bytes, "tabulate-bytes", PLAIN, FUNCTIONS, "look functions of one byte up in tables")                     \
@@ -113,7 +116,7 @@ byoc_status_t byoc_pass_run_list(const char *names, byoc_graph_module_t *module,
                                  byoc_diag_t *diag);
 // Runs such a list with only these functions of one module in scope; functions that it makes join them.
 byoc_status_t byoc_pass_run_list_on(byoc_function_t *const *functions, size_t function_count, const char *names,
-                                    byoc_diag_t *diag);
+                                    const byoc_pass_options_t *options, byoc_diag_t *diag);
 // BYOC_INVALID_ARGUMENT, with the nearest match, unless `name` is a pass, of modules or of host programs, that a build
 // can do without.
 byoc_status_t byoc_pass_check_switch(const char *name, byoc_diag_t *diag);

@@ -5,6 +5,7 @@
 #include "core/op/op.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
+#include "core/pass/write_out.h"
 #include "core/targets/target.h"
 
 static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets) {
@@ -13,7 +14,7 @@ static bool is_split(const byoc_node_t *node, const byoc_target_list_t *targets)
   } networks[] = {{"", "RNN"}, {"", "GRU"}, {"", "LSTM"}, {"com.microsoft", "DynamicQuantizeLSTM"}};
   for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); ++i) {
     if (!byoc_node_is(node, networks[i].domain, networks[i].name)) continue;
-    return targets == NULL || !byoc_target_list_has_rule(targets, networks[i].name, 0);
+    return !byoc_node_is_named(node, targets);
   }
   return false;
 }

@@ -1,12 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 // write-out: operators that stand for several of ai.onnx (the trait FUSED) are replaced by those before any backend
-// sees them, so that rules for those match. write-around-constants does the same for operators that no backend claimed
-// and that have constant operands, so that nodes that depend on constants alone can be folded.
+// sees them, so that rules for those match. An operator that a rule of the build names stays whole; other spellings
+// (SPELLING) never do. write-out-units does the same for quantised units, and write-around-constants for operators that
+// no backend claimed and that have constant operands, so that nodes that depend on constants alone can be folded.
+#include "core/pass/write_out.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "core/ir/attribute_names.h"
 #include "core/op/expand.h"
+#include "core/op/util.h"
 #include "core/ops/byoc/symbolic.h"
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
+
+// ---- which operators ----
+
+static bool has_integer_results(const byoc_node_t *node) {
+  for (uint32_t r = 0; r < node->result_count; ++r) {
+    const byoc_type_t *type = node->results[r]->type;
+    if (!byoc_type_is_tensor(type) || !byoc_dtype_is_integer(type->dtype)) return false;
+  }
+  return true;
+}
+
+bool byoc_node_is_fused(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  if (op == NULL || op->expand == NULL) return false;
+  return (op->traits & BYOC_OP_FUSED) != 0 || ((op->traits & BYOC_OP_UNIT) != 0 && !has_integer_results(node));
+}
+
+bool byoc_node_is_named(const byoc_node_t *node, const byoc_target_list_t *targets) {
+  char name[160];
+  const int size = snprintf(name, sizeof(name), "%s%s%s", node->domain, node->domain[0] ? "::" : "", node->op);
+  return targets != NULL && size < (int)sizeof(name) && byoc_target_list_has_rule(targets, name, 0);
+}
+
+// ---- replacing ----
 
 // The new operators may ask less of the operands than the node does: relations that only the run can check stay as a
 // Require in front of them.
@@ -18,6 +49,18 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
   return status;
 }
 
+// The targets that declined the node are not asked about its parts.
+static byoc_status_t keep_declines(const byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
+  size_t count = 0;
+  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  for (byoc_node_t *made = first; count > 0 && made != node; made = made->next) {
+    if (!byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count)) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return BYOC_OK;
+}
+
 // Replaces a node by simpler ones if its row has a function for that; counts that as a change.
 static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *before = node->previous;
@@ -25,6 +68,7 @@ static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *chang
   BYOC_RETURN_IF_ERROR(byoc_op_expand(node, diag, &expanded));
   if (!expanded) return BYOC_OK;
   byoc_node_t *first = before ? before->next : node->block->first;
+  BYOC_RETURN_IF_ERROR(keep_declines(node, first, diag));
   BYOC_RETURN_IF_ERROR(byoc_pass_keep_limits(node, first, diag));
   BYOC_RETURN_IF_ERROR(keep_relations(node, first, diag));
   byoc_node_erase(node);
@@ -32,44 +76,73 @@ static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *chang
   return BYOC_OK;
 }
 
-static byoc_status_t write_out(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
-  (void)self;
-  return byoc_node_has_trait(node, BYOC_OP_FUSED) ? replace(node, diag, changes) : BYOC_OK;
+typedef struct wanted_t {
+  bool (*wants)(void *self, const byoc_node_t *node);
+  void *self;
+} wanted_t;
+
+static byoc_status_t visit(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  const wanted_t *wanted = self;
+  return wanted->wants(wanted->self, node) ? replace(node, diag, changes) : BYOC_OK;
 }
 
-static byoc_status_t write_around_constants(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
-  (void)self;
-  for (uint32_t i = 0; i < node->operand_count; ++i) {
-    if (node->operands[i] && byoc_value_is_constant(node->operands[i])) return replace(node, diag, changes);
-  }
-  return BYOC_OK;
-}
-
-// Repeats until nothing changes: a new operator may stand for several again.
-static byoc_status_t visit_whole(byoc_function_t *function, byoc_pass_visitor_t visit, byoc_diag_t *diag,
-                                 size_t *changes) {
+byoc_status_t byoc_write_out_where(byoc_function_t *function, bool (*wants)(void *self, const byoc_node_t *node),
+                                   void *self, byoc_diag_t *diag, size_t *changes) {
+  wanted_t wanted = {wants, self};
   size_t before = 0;
   do {
     before = *changes;
-    BYOC_RETURN_IF_ERROR_IN(diag, byoc_pass_visit_block(function->body, visit, NULL, diag, changes), "in '%s'",
+    BYOC_RETURN_IF_ERROR_IN(diag, byoc_pass_visit_block(function->body, visit, &wanted, diag, changes), "in '%s'",
                             function->name);
   } while (*changes != before);
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+// ---- the passes ----
+
+static bool is_not_for_rules(void *self, const byoc_node_t *node) {
+  if (byoc_node_has_trait(node, BYOC_OP_SPELLING)) return true;
+  return byoc_node_is_fused(node) && !byoc_node_is_named(node, self);
+}
+
+byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                  byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (function->kind != BYOC_FUNCTION_GRAPH) continue;
-    BYOC_RETURN_IF_ERROR(visit_whole(function, write_out, diag, changes));
+    BYOC_RETURN_IF_ERROR(
+        byoc_write_out_where(function, is_not_for_rules, (void *)(uintptr_t)arguments->targets, diag, changes));
   }
   return BYOC_OK;
 }
 
-byoc_status_t byoc_pass_write_around_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+// Functions that no backend has taken.
+static byoc_status_t write_out_left(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_node_t *node),
+                                    byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
     const bool is_taken = byoc_function_is_region(function) || byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
     if (function->kind != BYOC_FUNCTION_GRAPH || is_taken) continue;
-    BYOC_RETURN_IF_ERROR(visit_whole(function, write_around_constants, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_write_out_where(function, wants, NULL, diag, changes));
   }
   return BYOC_OK;
+}
+
+static bool is_unit(void *self, const byoc_node_t *node) {
+  (void)self;
+  return byoc_node_has_trait(node, BYOC_OP_UNIT | BYOC_OP_FUSED | BYOC_OP_SPELLING);
+}
+
+byoc_status_t byoc_pass_write_out_units(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return write_out_left(module, is_unit, diag, changes);
+}
+
+static bool has_constants(void *self, const byoc_node_t *node) {
+  (void)self;
+  for (uint32_t i = 0; i < node->operand_count; ++i) {
+    if (node->operands[i] && byoc_value_is_constant(node->operands[i])) return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_pass_write_around_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
+  return write_out_left(module, has_constants, diag, changes);
 }

@@ -139,15 +139,21 @@ static byoc_status_t check_answers(const byoc_codegen_t *session, byoc_diag_t *d
   return BYOC_OK;
 }
 
+// Moves a text, or NULL, to the report.
+static bool keep(byoc_codegen_report_t *report, const char **text) {
+  if (*text == NULL) return true;
+  *text = byoc_arena_copy_string(&report->arena, *text);
+  return *text != NULL;
+}
+
 static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
   byoc_codegen_report_t *report = session->report;
   const byoc_allocator_t allocator = byoc_arena_allocator(&report->arena);
   if (!byoc_vector_reserve(&report->results, allocator, session->function_count)) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < session->function_count; ++i) {
     byoc_codegen_result_t result = session->results[i];
-    if (result.reason != NULL) {
-      result.reason = byoc_arena_copy_string(&report->arena, result.reason);
-      if (result.reason == NULL) return byoc_diag_out_of_memory(diag);
+    if (!keep(report, &result.reason) || !keep(report, &result.precision) || !keep(report, &result.lapse)) {
+      return byoc_diag_out_of_memory(diag);
     }
     report->results.data[report->results.count++] = result;
   }

@@ -21,6 +21,7 @@ typedef struct byoc_codegen_services_t {
                            byoc_diag_t *diag, double *out_median_ns);
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
   const char *cpu_features;    // separated by spaces
+  const char *cpu_vendor;      // byoc_cpu_vendor; NULL: the artifact is for processors of any maker
   bool as_source;              // the artifact is to be C source
   void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
   // Runs passes over these functions of one module. NULL: this run has no passes.
@@ -39,7 +40,8 @@ typedef enum byoc_codegen_answer_t {
 typedef struct byoc_codegen_result_t {
   byoc_function_t *function;
   byoc_codegen_answer_t answer;
-  const char *reason; // DECLINED
+  const char *reason;            // DECLINED
+  const char *precision, *lapse; // of report_precision; NULL: it was not called, there is none
 } byoc_codegen_result_t;
 
 typedef struct byoc_codegen_report_t {

@@ -13,7 +13,13 @@
 #include "core/plugin/session.h"
 #include "core/targets/cpu.h"
 
-enum { MAX_KEY_BYTES = 1 << 16, MAX_REASON_BYTES = 1000, MAX_FLAGS = 1 << 16, MAX_FLAG_BYTES = 4096 };
+enum {
+  MAX_KEY_BYTES = 1 << 16,
+  MAX_REASON_BYTES = 1000,
+  MAX_PRECISION_BYTES = 60,
+  MAX_FLAGS = 1 << 16,
+  MAX_FLAG_BYTES = 4096
+};
 
 // ---- the functions of the run ----
 
@@ -354,6 +360,28 @@ static int32_t wants_source(const byoc_codegen_t *codegen) {
   return codegen->services != NULL && codegen->services->as_source;
 }
 
+static const char *cpu_vendor(const byoc_codegen_t *codegen) {
+  return codegen->services->cpu_vendor != NULL ? codegen->services->cpu_vendor : "";
+}
+
+static int32_t report_precision(byoc_codegen_t *codegen, const byoc_function_t *function, const char *precision,
+                                const char *lapse) {
+  byoc_diag_t diag = {0};
+  const int64_t index = byoc_session_find(codegen, function);
+  if (index < 0 || precision == NULL) {
+    return byoc_session_settle(codegen,
+                               byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT,
+                                               "a precision is reported without a name or for a function that is not "
+                                               "one of this run"),
+                               &diag);
+  }
+  byoc_codegen_result_t *result = &codegen->results[index];
+  result->precision = byoc_arena_format(&codegen->arena, "%.*s", MAX_PRECISION_BYTES, precision);
+  result->lapse = lapse != NULL ? byoc_arena_format(&codegen->arena, "%.*s", MAX_REASON_BYTES, lapse) : NULL;
+  if (result->precision != NULL && (lapse == NULL || result->lapse != NULL)) return BYOC_OK;
+  return byoc_session_settle(codegen, byoc_diag_out_of_memory(&diag), &diag);
+}
+
 const byoc_codegen_api_t *byoc_host_codegen_api(void) {
   static const byoc_codegen_api_t api = {
       .header = BYOC_HEADER(byoc_codegen_api_t, 1),
@@ -380,6 +408,8 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .compile_all = compile_all,
       .option_cpu_features = option_cpu_features,
       .wants_source = wants_source,
+      .cpu_vendor = cpu_vendor,
+      .report_precision = report_precision,
   };
   return &api;
 }

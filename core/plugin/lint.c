@@ -114,6 +114,21 @@ static void lint_arity(const lint_t *lint, const byoc_pattern_t *pattern, const 
   }
 }
 
+// ---- other spellings ----
+
+// Is each version of the operator another spelling, so that no rule sees it?
+static void lint_spelling(const lint_t *lint, const char *domain, const char *name) {
+  bool is_seen = false;
+  char full[160];
+  for (size_t i = 0; i < byoc_op_count(); ++i) {
+    const byoc_op_t *op = byoc_op_at(i);
+    if (is_row_of(op, domain, name)) is_seen |= (op->traits & BYOC_OP_SPELLING) == 0;
+  }
+  if (is_seen) return;
+  tell(lint, "%s is always rewritten to operators of ai.onnx before rules are asked, so that no rule matches it",
+       full_name(domain, name, full));
+}
+
 // ---- attributes ----
 
 // The attribute in any version of the operator, and the nearest name if it has none; both may be NULL.
@@ -142,6 +157,24 @@ static bool is_allowed(const byoc_op_attribute_t *attribute, const char *text) {
   return allowed;
 }
 
+// What an attribute is and what it is compared with; NULL if patterns cannot compare it.
+static const char *kind_text(byoc_attribute_kind_t kind) {
+  switch (kind) {
+  case BYOC_ATTRIBUTE_INT:
+  case BYOC_ATTRIBUTE_FLOAT:
+    return "number";
+  case BYOC_ATTRIBUTE_STRING:
+    return "text";
+  case BYOC_ATTRIBUTE_INTS:
+  case BYOC_ATTRIBUTE_FLOATS:
+    return "list of numbers";
+  case BYOC_ATTRIBUTE_STRINGS:
+    return "list of texts";
+  default:
+    return NULL;
+  }
+}
+
 static void lint_test(const lint_t *lint, const attribute_test_t *test, const char *domain, const char *name) {
   char full[160];
   const char *nearest = NULL;
@@ -153,15 +186,15 @@ static void lint_test(const lint_t *lint, const attribute_test_t *test, const ch
     return;
   }
   const byoc_attribute_kind_t kind = attribute->value.kind;
-  const bool is_text = kind == BYOC_ATTRIBUTE_STRING;
-  const bool is_number = kind == BYOC_ATTRIBUTE_INT || kind == BYOC_ATTRIBUTE_FLOAT;
   const bool wants_text = test->kind == BYOC_ATTRIBUTE_STRING;
-  if (attribute->is_block || (!is_text && !is_number)) {
-    tell(lint, "attribute '%s' of %s is neither a number nor a string: a predicate has to look at it", test->name,
-         full);
-  } else if (is_text != wants_text) {
-    tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is_text ? "text" : "number",
-         wants_text ? "text" : "number");
+  const char *is = attribute->is_block ? NULL : kind_text(kind), *wants = kind_text(test->kind);
+  const bool is_empty = attribute_test_is_list(test) && test->item_count == 0; // of any kind
+  if (is == NULL) {
+    tell(lint,
+         "attribute '%s' of %s is neither a number, nor a string, nor a list of them: a predicate has to look at it",
+         test->name, full);
+  } else if (strcmp(is, wants) != 0 && !(is_empty && strstr(is, "list") != NULL)) {
+    tell(lint, "attribute '%s' of %s is a %s and is compared with a %s", test->name, full, is, wants);
   } else if (wants_text && !is_allowed(attribute, test->s)) {
     const char *meant = NULL;
     size_t count = 0;
@@ -178,6 +211,7 @@ static void lint_pattern(const lint_t *lint, const byoc_pattern_t *pattern) {
   for (size_t i = 0; i < pattern->operator_count; ++i) {
     const char *domain = pattern->operators[i].domain, *name = pattern->operators[i].name;
     if (!is_known(lint, domain, name)) continue;
+    lint_spelling(lint, domain, name);
     lint_arity(lint, pattern, domain, name);
     for (size_t t = 0; t < pattern->test_count; ++t) lint_test(lint, &pattern->tests[t], domain, name);
   }
@@ -189,7 +223,8 @@ static void lint_name(const lint_t *lint, const char *text) {
   char domain[128] = "";
   const char *colons = strstr(text, "::");
   if (colons != NULL) snprintf(domain, sizeof(domain), "%.*s", (int)(colons - text), text);
-  (void)is_known(lint, domain, colons != NULL ? colons + 2 : text);
+  const char *name = colons != NULL ? colons + 2 : text;
+  if (is_known(lint, domain, name)) lint_spelling(lint, domain, name);
 }
 
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
@@ -202,4 +237,16 @@ void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
   const byoc_pattern_t *pattern = NULL;
   if (byoc_pattern_parse(rule->pattern, rule->name, &arena, NULL, &pattern) == BYOC_OK) lint_pattern(&lint, pattern);
   byoc_arena_deinit(&arena);
+}
+
+uint64_t byoc_rule_element_types(const byoc_rule_t *rule) {
+  uint64_t types = 0;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, byoc_allocator_system());
+  const byoc_pattern_t *pattern = NULL;
+  if (rule->pattern != NULL && byoc_pattern_parse(rule->pattern, rule->name, &arena, NULL, &pattern) == BYOC_OK) {
+    types = byoc_pattern_element_types(pattern);
+  }
+  byoc_arena_deinit(&arena);
+  return types;
 }

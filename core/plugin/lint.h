@@ -12,4 +12,7 @@
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
                            void (*report)(void *self, const char *sentence), void *self);
 
+// The element types that the rule's pattern names, a bit for each; 0: it names none.
+uint64_t byoc_rule_element_types(const byoc_rule_t *rule);
+
 #endif // BYOC_CORE_PLUGIN_LINT_H_

@@ -9,7 +9,7 @@
 
 #include "core/plugin/pattern_internal.h"
 
-enum { MAX_DEPTH = 64, MAX_CHILDREN = 64, MAX_BYTES = 1 << 14, MAX_RESULTS = 10000 };
+enum { MAX_DEPTH = 64, MAX_CHILDREN = 64, MAX_ITEMS = 64, MAX_BYTES = 1 << 14, MAX_RESULTS = 10000 };
 
 typedef struct parser_t {
   const char *text, *at, *name;
@@ -77,20 +77,17 @@ static byoc_status_t parse_list(parser_t *p, const char *separator, byoc_pattern
   return pattern->children != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
-static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
-  bool failed = false;
-  test->name = parse_word(p, false, &failed);
-  if (failed) return byoc_diag_out_of_memory(p->diag);
-  if (test->name == NULL) return syntax_error(p, "an attribute's name");
-  BYOC_RETURN_IF_ERROR(expect_text(p, "="));
-  if (accept_text(p, "\"")) {
-    const char *end = strchr(p->at, '"');
-    if (end == NULL) return syntax_error(p, "a closing quote");
-    test->kind = BYOC_ATTRIBUTE_STRING;
-    test->s = byoc_arena_format(p->arena, "%.*s", (int)(end - p->at), p->at);
-    p->at = end + 1;
-    return test->s ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
-  }
+static byoc_status_t parse_string(parser_t *p, attribute_test_t *test) {
+  const char *end = strchr(p->at, '"');
+  if (end == NULL) return syntax_error(p, "a closing quote");
+  test->kind = BYOC_ATTRIBUTE_STRING;
+  test->s = byoc_arena_format(p->arena, "%.*s", (int)(end - p->at), p->at);
+  p->at = end + 1;
+  return test->s ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t parse_item(parser_t *p, const char *expected, attribute_test_t *test) {
+  if (accept_text(p, "\"")) return parse_string(p, test);
   skip_space(p);
   char *int_end = NULL, *float_end = NULL;
   // Excludes the words for infinity and NaN, which strtod would accept.
@@ -99,11 +96,50 @@ static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
   test->i = strtoll(p->at, &int_end, 10);
   const bool too_large = errno == ERANGE;
   test->f = strtod(p->at, &float_end);
-  if (!is_number || float_end == p->at) return syntax_error(p, "a number or a quoted string");
+  if (!is_number || float_end == p->at) return syntax_error(p, expected);
   if (too_large && float_end == int_end) return syntax_error(p, "an integer of at most 64 bits");
   test->kind = float_end > int_end ? BYOC_ATTRIBUTE_FLOAT : BYOC_ATTRIBUTE_INT;
   p->at = float_end;
   return BYOC_OK;
+}
+
+static byoc_attribute_kind_t list_of(byoc_attribute_kind_t item) {
+  return item == BYOC_ATTRIBUTE_STRING  ? BYOC_ATTRIBUTE_STRINGS
+         : item == BYOC_ATTRIBUTE_FLOAT ? BYOC_ATTRIBUTE_FLOATS
+                                        : BYOC_ATTRIBUTE_INTS;
+}
+
+// The items behind "[", up to "]".
+static byoc_status_t parse_items(parser_t *p, attribute_test_t *list) {
+  attribute_test_t items[MAX_ITEMS];
+  list->kind = BYOC_ATTRIBUTE_INTS;
+  if (accept_text(p, "]")) return BYOC_OK;
+  do {
+    if (list->item_count == MAX_ITEMS) return syntax_error(p, "at most 64 items of a list");
+    skip_space(p);
+    const char *begin = p->at;
+    attribute_test_t *item = &items[list->item_count++];
+    *item = (attribute_test_t){0};
+    BYOC_RETURN_IF_ERROR(parse_item(p, "a number or a quoted string", item));
+    if ((item->kind == BYOC_ATTRIBUTE_STRING) != (items[0].kind == BYOC_ATTRIBUTE_STRING)) {
+      p->at = begin;
+      return syntax_error(p, "numbers alone or strings alone in a list");
+    }
+    if (list->item_count == 1 || item->kind == BYOC_ATTRIBUTE_FLOAT) list->kind = list_of(item->kind);
+  } while (accept_text(p, ","));
+  BYOC_RETURN_IF_ERROR(expect_text(p, "]"));
+  list->items = byoc_arena_copy(p->arena, items, list->item_count * sizeof(items[0]));
+  return list->items != NULL ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
+}
+
+static byoc_status_t parse_test(parser_t *p, attribute_test_t *test) {
+  bool failed = false;
+  test->name = parse_word(p, false, &failed);
+  if (failed) return byoc_diag_out_of_memory(p->diag);
+  if (test->name == NULL) return syntax_error(p, "an attribute's name");
+  BYOC_RETURN_IF_ERROR(expect_text(p, "="));
+  if (accept_text(p, "[")) return parse_items(p, test);
+  return parse_item(p, "a number, a quoted string, or a list of them in '[' and ']'", test);
 }
 
 static byoc_status_t parse_tests(parser_t *p, byoc_pattern_t *pattern) {
@@ -119,20 +155,31 @@ static byoc_status_t parse_tests(parser_t *p, byoc_pattern_t *pattern) {
   return pattern->tests ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 
-// "<f32>" or "<f32, 4>" or "<_, 4>": an element type and a rank. "<~" is the operator of a dominator instead.
+// "f32", "f32|f16", or "_" for any.
+static byoc_status_t parse_element_types(parser_t *p, byoc_pattern_t *pattern) {
+  do {
+    bool failed = false;
+    skip_space(p);
+    const char *begin = p->at, *word = parse_word(p, false, &failed);
+    if (failed) return byoc_diag_out_of_memory(p->diag);
+    if (word != NULL && strcmp(word, "_") == 0 && pattern->dtypes == 0) return BYOC_OK;
+    const byoc_dtype_t dtype = word != NULL ? byoc_dtype_parse(word) : BYOC_DTYPE_NONE;
+    if (dtype == BYOC_DTYPE_NONE) {
+      p->at = begin;
+      return syntax_error(p, pattern->dtypes == 0 ? "an element type, or _ for any" : "an element type");
+    }
+    pattern->dtypes |= UINT64_C(1) << dtype;
+  } while (accept_text(p, "|"));
+  return BYOC_OK;
+}
+
+// "<f32>", "<f32|f16, 4>" or "<_, 4>": element types and a rank. "<~" is the operator of a dominator instead.
 static byoc_status_t parse_type_test(parser_t *p, byoc_pattern_t *pattern) {
+  _Static_assert(BYOC_DTYPE_COUNT <= 64, "a pattern has a bit for each element type");
   skip_space(p);
   if (p->at[0] != '<' || p->at[1] == '~') return BYOC_OK;
   ++p->at;
-  bool failed = false;
-  skip_space(p);
-  const char *begin = p->at, *word = parse_word(p, false, &failed);
-  if (failed) return byoc_diag_out_of_memory(p->diag);
-  if (word != NULL && strcmp(word, "_") != 0) pattern->dtype = byoc_dtype_parse(word);
-  if (word == NULL || (strcmp(word, "_") != 0 && pattern->dtype == BYOC_DTYPE_NONE)) {
-    p->at = begin;
-    return syntax_error(p, "an element type, or _ for any");
-  }
+  BYOC_RETURN_IF_ERROR(parse_element_types(p, pattern));
   if (accept_text(p, ",")) {
     skip_space(p);
     if (!isdigit((unsigned char)*p->at)) return syntax_error(p, "a rank");
@@ -307,4 +354,10 @@ void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
     visit(self, pattern->operators[i].domain, pattern->operators[i].name);
   }
   for (size_t i = 0; i < pattern->child_count; ++i) byoc_pattern_each_operator(pattern->children[i], visit, self);
+}
+
+uint64_t byoc_pattern_element_types(const byoc_pattern_t *pattern) {
+  uint64_t types = pattern->dtypes;
+  for (size_t i = 0; i < pattern->child_count; ++i) types |= byoc_pattern_element_types(pattern->children[i]);
+  return types;
 }

@@ -17,6 +17,9 @@ byoc_status_t byoc_pattern_parse(const char *text, const char *name, byoc_arena_
 void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
                                 void (*visit)(void *self, const char *domain, const char *name), void *self);
 
+// The element types that its type tests name, a bit for each; 0: it names none, so that only its hook looks at types.
+uint64_t byoc_pattern_element_types(const byoc_pattern_t *pattern);
+
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;

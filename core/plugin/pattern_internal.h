@@ -13,13 +13,21 @@ typedef enum pattern_kind_t {
   PATTERN_DOMINATOR,    // p <~ path <~ q
 } pattern_kind_t;
 
-typedef struct attribute_test_t {
+typedef struct attribute_test_t attribute_test_t;
+struct attribute_test_t {
   const char *name;
-  byoc_attribute_kind_t kind; // INT, FLOAT or STRING
+  byoc_attribute_kind_t kind; // INT, FLOAT or STRING; INTS, FLOATS or STRINGS have items; an empty list is INTS
   int64_t i;
   double f;
   const char *s;
-} attribute_test_t;
+  const attribute_test_t *items; // without names
+  size_t item_count;
+};
+
+// Is it a test of a list, of strings?
+static inline bool attribute_test_is_list(const attribute_test_t *test) {
+  return test->kind >= BYOC_ATTRIBUTE_INTS && test->kind <= BYOC_ATTRIBUTE_STRINGS;
+}
 
 enum { PATTERN_ANY_RESULT = -1 };
 
@@ -28,9 +36,9 @@ enum { DOMINATOR_ROOT = 0, DOMINATOR_PATH = 1, DOMINATOR_LEAF = 2 };
 
 struct byoc_pattern_t {
   pattern_kind_t kind;
-  const char *name;   // binding; NULL: none
-  byoc_dtype_t dtype; // ANY, CONSTANT, OPERATOR (of the matched result); BYOC_DTYPE_NONE: any
-  bool has_rank;      // for the same kinds
+  const char *name; // binding; NULL: none
+  uint64_t dtypes;  // ANY, CONSTANT, OPERATOR (of the matched result): a bit for each element type; 0: any
+  bool has_rank;    // for the same kinds
   int32_t rank;
   // OPERATOR
   struct {

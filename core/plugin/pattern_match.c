@@ -3,7 +3,9 @@
 // operator, an alternative) is tried until the whole pattern fits.
 #include <string.h>
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
+#include "core/op/implied.h"
 #include "core/op/op.h"
 #include "core/op/schema.h"
 #include "core/plugin/pattern_internal.h"
@@ -78,6 +80,18 @@ static bool operator_fits(const byoc_pattern_t *pattern, const byoc_node_t *node
   return false;
 }
 
+// A constant, or a parameter of a match's function for which its calls pass constants.
+static bool is_constant(const byoc_value_t *value) {
+  if (value->kind != BYOC_VALUE_PARAMETER || value->block != value->function->body)
+    return byoc_value_is_constant(value);
+  size_t count = 0;
+  const int64_t *passed = byoc_attributes_ints(&value->function->attributes, BYOC_ATTRIBUTE_PASSED, &count);
+  for (size_t i = 0; i < count; ++i) {
+    if (passed[i] == (int64_t)value->index) return true;
+  }
+  return false;
+}
+
 // ---- attribute tests ----
 
 // ONNX attributes are single precision: "0.01" means the float nearest to it.
@@ -85,8 +99,37 @@ static bool same_number(double a, double b) {
   return a == b || (float)a == (float)b;
 }
 
+// One item of a list, which is given by its kind and its number in the list.
+static bool item_fits(const attribute_test_t *item, const byoc_attribute_t *list, size_t index) {
+  if (list->kind == BYOC_ATTRIBUTE_STRINGS) {
+    return item->kind == BYOC_ATTRIBUTE_STRING && strcmp(list->strings[index], item->s) == 0;
+  }
+  if (item->kind == BYOC_ATTRIBUTE_STRING) return false;
+  if (list->kind == BYOC_ATTRIBUTE_FLOATS) return same_number(list->floats[index], item->f);
+  return item->kind == BYOC_ATTRIBUTE_INT ? list->ints[index] == item->i : (double)list->ints[index] == item->f;
+}
+
+// A missing list has the items that its operator takes then. Without any it matches the empty list.
+static bool list_fits(const attribute_test_t *test, const byoc_node_t *node) {
+  int64_t implied[2 * BYOC_MAX_RANK];
+  byoc_attribute_t missing = {.kind = BYOC_ATTRIBUTE_INTS, .ints = implied};
+  const byoc_attribute_t *list = byoc_node_value(node, test->name);
+  if (list == NULL) {
+    missing.count = byoc_node_implied_ints(node, test->name, implied);
+    list = &missing;
+  }
+  const bool is_list =
+      list->kind == BYOC_ATTRIBUTE_INTS || list->kind == BYOC_ATTRIBUTE_FLOATS || list->kind == BYOC_ATTRIBUTE_STRINGS;
+  if (!is_list || list->count != test->item_count) return false;
+  for (size_t i = 0; i < list->count; ++i) {
+    if (!item_fits(&test->items[i], list, i)) return false;
+  }
+  return true;
+}
+
 // A missing attribute without a default matches 0 and the empty string.
 static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
+  if (attribute_test_is_list(test)) return list_fits(test, node);
   const byoc_attribute_t *attribute = byoc_node_value(node, test->name);
   if (attribute == NULL) {
     return test->kind == BYOC_ATTRIBUTE_STRING ? test->s[0] == '\0' : same_number(test->f, 0);
@@ -190,9 +233,9 @@ static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const by
 }
 
 static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
-  if (pattern->dtype == BYOC_DTYPE_NONE && !pattern->has_rank) return true;
+  if (pattern->dtypes == 0 && !pattern->has_rank) return true;
   if (type->kind != BYOC_TYPE_TENSOR) return false;
-  return (pattern->dtype == BYOC_DTYPE_NONE || type->dtype == pattern->dtype) &&
+  return (pattern->dtypes == 0 || (pattern->dtypes >> type->dtype & 1) != 0) &&
          (!pattern->has_rank || type->rank == pattern->rank);
 }
 
@@ -248,7 +291,7 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
     for (size_t i = 0; i < path->child_count && fits; ++i) {
       const byoc_value_t *value = node->operands[order == 1 ? 1 - i : i];
       fits = value != NULL && type_fits(path->children[i], value->type) &&
-             (path->children[i]->kind == PATTERN_ANY || byoc_value_is_constant(value));
+             (path->children[i]->kind == PATTERN_ANY || is_constant(value));
     }
     if (fits) return true;
   }
@@ -352,7 +395,7 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   case PATTERN_DOMINATOR:
     return goal->node != NULL ? take_paths(m, goal) : solve_dominator(m, goal);
   case PATTERN_CONSTANT:
-    if (!byoc_value_is_constant(value)) return false;
+    if (!is_constant(value)) return false;
     if (!byoc_vector_push(&m->match->constants, m->match->allocator, value)) return !(m->failed = true);
     __attribute__((fallthrough));
   case PATTERN_ANY:

@@ -6,6 +6,10 @@
 
 #include "byoc/call.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 typedef struct feature_t {
   const char *name, *flag, *tuning, *implied;
 } feature_t;
@@ -34,6 +38,16 @@ static const word_t words[] = {
 #include "byoc/isa.def"
 };
 enum { WORD_COUNT = sizeof(words) / sizeof(words[0]) };
+
+const char *byoc_cpu_vendor(char buffer[13]) {
+  buffer[0] = '\0';
+#if defined(__x86_64__)
+  uint32_t most = 0, name[3] = {0}; // EBX, EDX, ECX
+  if (__get_cpuid(0, &most, &name[0], &name[2], &name[1])) memcpy(buffer, name, sizeof(name));
+  buffer[12] = '\0';
+#endif
+  return buffer;
+}
 
 const char *byoc_cpu_feature_name(byoc_cpu_feature_t feature) {
   return (unsigned)feature < BYOC_CPU_FEATURE_COUNT ? rows[feature].name : "";

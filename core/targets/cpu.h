@@ -31,6 +31,9 @@ byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, voi
 // The width of the widest registers.
 int32_t byoc_cpu_vector_bytes(uint64_t features);
 
+// The maker of this machine's processor, as CPUID names it: "AuthenticAMD", "GenuineIntel"; "" if it is not known.
+const char *byoc_cpu_vendor(char buffer[13]);
+
 // Is there an instruction that adds four products of bytes?
 bool byoc_cpu_multiplies_bytes(uint64_t features);
 

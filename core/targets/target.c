@@ -24,8 +24,8 @@ static bool may_have_operands(const char *after, uint32_t count) {
   const char *at = strchr(after, '(');
   uint32_t depth = 0, commas = 0;
   for (; at != NULL && *at != '\0'; ++at) {
-    if (*at == '(') ++depth;
-    if (*at == ')' && --depth == 0) break;
+    if (strchr("([<", *at) != NULL && at[1] != '~') ++depth;
+    if (strchr(")]>", *at) != NULL && --depth == 0) break;
     if (depth == 1 && strncmp(at, "...", 3) == 0) return commas <= count;
     if (depth == 1 && *at == ',') ++commas;
   }
@@ -44,14 +44,18 @@ static bool names_operator(const char *text, const char *op, uint32_t operands) 
   return false;
 }
 
+bool byoc_rule_names(const byoc_rule_t *rule, const char *op, uint32_t operand_count) {
+  if (names_operator(rule->pattern, op, operand_count)) return true;
+  for (uint64_t i = 0; i < rule->operators.count; ++i) {
+    if (strcmp(rule->operators.items[i], op) == 0) return true;
+  }
+  return false;
+}
+
 static bool has_rule(const byoc_target_t *target, const char *op, uint32_t operands) {
   const byoc_backend_t *backend = target->kind->backend;
   for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
-    const byoc_rule_t *rule = &backend->rules[r];
-    if (names_operator(rule->pattern, op, operands)) return true;
-    for (uint64_t i = 0; i < rule->operators.count; ++i) {
-      if (strcmp(rule->operators.items[i], op) == 0) return true;
-    }
+    if (byoc_rule_names(&backend->rules[r], op, operands)) return true;
   }
   return false;
 }

@@ -88,8 +88,9 @@ void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin: names, types, ranges, and defaults by their own schema.
 byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, size_t count, byoc_diag_t *diag);
 
-// Does a partition rule of the target's backend (or, for a list, of any target in it) name the operator?
-// `operand_count` 0 stands for any number of operands.
+// Does a partition rule, one of the target's backend, or one of any target of a list, name the operator ("Conv",
+// "domain::Op")? `operand_count` 0 stands for any number of operands.
+bool byoc_rule_names(const byoc_rule_t *rule, const char *op, uint32_t operand_count);
 bool byoc_target_has_rule(const byoc_target_t *target, const char *op);
 bool byoc_target_list_has_rule(const byoc_target_list_t *list, const char *op, uint32_t operand_count);
 

@@ -305,7 +305,11 @@ enum {
 //   Split(...)#1  the operator's second result; Split(...) alone is its first, #_ any of them (since minor 4). Every
 //                 result of a match's last operator may be used outside, so #1 there only says that it has a second.
 //   Conv[group=1, auto_pad="NOTSET"](...)  attribute tests, against the default if the node has no such attribute
-//   %x<f32>  @w<f32, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank; for an operator, those of its
+//   Transpose[perm=[1, 0]](...)  a test of a whole list, of numbers or of strings; a list that the node leaves out
+//   counts
+//                                as what the operator does then: strides of 1, pads of 0, dimensions reversed (since
+//                                minor 5)
+//   %x<f32>  @w<f32|f16, 4>  _<_, 2>  Conv<f32>(...)  tests of element type and rank; for an operator, those of its
 //                                                 matched result (since minor 1)
 //   p <~ path <~ q  p (an operator) dominates q: the result of q reaches p directly or through any number of nodes that
 //                   match `path` (operators over _, @ and ..., without names), which may branch and join; all uses of
@@ -604,6 +608,15 @@ typedef struct byoc_codegen_api_t {
   // Since minor 5. 1 if the artifact is to be C source (byoc build -o model.c): it can hold only modules of
   // add_c_source. Any other module ends the build with an error. 0 otherwise.
   int32_t (*wants_source)(const byoc_codegen_t *codegen);
+  // Since minor 5. The maker of the processor that the artifact is for, as CPUID names it ("AuthenticAMD"); "" if the
+  // artifact is also for other processors with cpu_features, and on machines that do not say it.
+  const char *(*cpu_vendor)(const byoc_codegen_t *codegen);
+  // Since minor 5. States in which precision one of these functions is computed, for byoc explain: "int8", "bf16
+  // weights, f32 sums" (copied; up to 60 bytes are shown). `lapse`: why this is less or more than an option of the
+  // target asks for; the user is warned. NULL: it is what the options ask for. A function without a statement has the
+  // precision of its operators' types. BYOC_INVALID_ARGUMENT for a function that is not one of these.
+  int32_t (*report_precision)(byoc_codegen_t *codegen, const byoc_function_t *function, const char *precision,
+                              const char *lapse);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

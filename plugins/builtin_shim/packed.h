@@ -9,6 +9,10 @@
 // The function that the rule calls; NULL if the rule has steps instead.
 const char *byoc_shim_packed_symbol(const json_t *rule);
 
+// Does the function get constants as operands? If the rule has a value in its pattern that is no operand, it does not:
+// that value has to be a constant, which stays inside of the match.
+bool byoc_shim_passes_constants(const json_t *rule);
+
 // Checks "packed" and "operands". Returns false with scope->error.
 bool byoc_shim_check_packed(byoc_shim_scope_t *scope, const json_t *rule);
 

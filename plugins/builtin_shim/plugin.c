@@ -67,10 +67,11 @@ static int32_t rewrite_function(const shim_plugin_t *plugin, byoc_codegen_t *cod
   const char *pattern = json_string_value(json_object_get(rule, "pattern"));
   byoc_shim_scope_t scope = {.host = host, .region = host->codegen->match(codegen, function, NULL, pattern)};
   if (scope.region == NULL) return host->codegen->decline(codegen, function, "its body does not match its rule");
+  // Its conditions held when it was accepted; constants that they looked at may be parameters here.
+  if (byoc_shim_packed_symbol(rule) != NULL) return byoc_shim_bind_packed(&scope, rule, codegen, function);
   if (!byoc_shim_walk_rule(&scope, table->target, rule, NULL)) {
     return host->codegen->decline(codegen, function, scope.error);
   }
-  if (byoc_shim_packed_symbol(rule) != NULL) return byoc_shim_bind_packed(&scope, rule, codegen, function);
   const byoc_shim_rewrite_t rewrite = {codegen, function,
                                        host->region->node(scope.region, byoc_shim_rule_root(table->target, rule))};
   if (!byoc_shim_walk_rule(&scope, table->target, rule, &rewrite)) {
@@ -129,7 +130,7 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
     plugin->rules[i] = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1),
                                      .name = json_string_value(json_object_get(rule, "name")),
                                      .pattern = json_string_value(json_object_get(rule, "pattern")),
-                                     .flags = byoc_shim_packed_symbol(rule) != NULL ? BYOC_RULE_PASS_CONSTANTS : 0,
+                                     .flags = byoc_shim_passes_constants(rule) ? BYOC_RULE_PASS_CONSTANTS : 0,
                                      .accept = accept_region};
   }
   plugin->backend = (byoc_backend_t){.header = BYOC_HEADER(byoc_backend_t, 1),

@@ -163,7 +163,7 @@ static const byoc_option_t options[] = {
      .default_value = "f32",
      .choices = "f32|bf16|int8",
      .help = "precision of products of f32 with constant weights: bf16 rounds weights to 8 bits, int8 data and weights "
-             "to 7"},
+             "to 7; warnings name operators that keep f32 because it is faster or because there is no template"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "O",
      .type = BYOC_OPTION_INT,

@@ -306,16 +306,75 @@ static void test_dnnl_on_pictures_and_products(void **state) {
                      "--expect nv=reference/nv.npy");
 }
 
+// Less than f32 holds on open rows and images: the weights are stored smaller, results stay near those of f32, and each
+// region says its precision. Operators that keep f32 are named with the reason.
+static void test_precision_on_open_sizes(void **state) {
+  (void)state;
+  build(products, "cutlass -mcpu=native -precision=int8", "cutlass 4 operators in 2 regions");
+  compare("--dim B=3 --dim S=7 --dim R=3", "--expect y=reference/y.npy --expect z=reference/z.npy --rtol 0 --atol 0.2");
+  byoc_test_shell(1, "byoc run model.so --random --seed 5 --dim B=3 --dim S=7 --dim R=3 --expect y=reference/y.npy "
+                     "--rtol 0 --atol 1e-6");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=int8; c' --json > plan.json");
+  byoc_test_shell(0, "test $(grep -c '\"precision\": \"int8\"' plan.json) = 2");
+  build(products, "cutlass -precision=bf16", "cutlass 4 operators in 2 regions");
+  compare("--dim B=1 --dim S=1 --dim R=1",
+          "--expect y=reference/y.npy --expect z=reference/z.npy --rtol 0 --atol 0.05");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=bf16; c'");
+  byoc_test_printed("bf16");
+  build(convolution, "cutlass -precision=int8 -winograd=0", "cutlass 2 operators in 1 region");
+  compare("--dim N=6", "--expect y=reference/y.npy --rtol 0 --atol 0.2");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t 'cutlass -precision=int8 -winograd=0; c'");
+  byoc_test_printed("int8");
+}
+
+static void explain(const char *target) {
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy -t '%s; c' 2>&1", target);
+}
+
+#if defined(__x86_64__)
+// An artifact for processors of any maker may run where products of bf16 are slower than those of f32.
+static void test_bf16_is_multiplied_where_it_pays(void **state) {
+  (void)state;
+  build(products, "cutlass", "cutlass 4 operators in 2 regions");
+  byoc_test_shell(0, "byoc explain model.byoc --plan greedy --json -t 'cutlass -precision=bf16; c "
+                     "-mcpu=x86-64-v4+avx512_vnni+avx512_bf16' > plan.json");
+  byoc_test_shell(0, "test $(grep -c '\"precision\": \"bf16 weights, f32 sums\"' plan.json) = 2");
+  byoc_test_shell(1, "grep lapse plan.json");
+}
+#endif
+
+static void test_precision_that_does_not_hold_is_told(void **state) {
+  (void)state;
+  build(pictures, "cutlass -precision=int8", "cutlass 8 operators in 5 regions");
+  explain("cutlass -precision=int8");
+  byoc_test_printed("warning: cutlass: -precision=int8 does not hold for Conv, Conv, Conv and 1 more: the height or "
+                    "width of its images is dynamic");
+  byoc_test_printed("does not hold for Conv: its groups have fewer than 4 input channels");
+  build(attention, "cutlass -precision=bf16", "cutlass 2 operators in 2 regions");
+  explain("cutlass -precision=bf16");
+  byoc_test_printed("attention is computed in f32");
+  build(few_bits, "cutlass -precision=bf16", "cutlass 4 operators in 2 regions");
+  explain("cutlass -precision=bf16");
+  byoc_test_printed("-precision=bf16 changes nothing");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_products_of_open_rows),
-                                     cmocka_unit_test(test_products_by_few_bits),
-                                     cmocka_unit_test(test_convolutions_of_open_batch),
-                                     cmocka_unit_test(test_convolutions_of_open_pictures),
-                                     cmocka_unit_test(test_products_of_bytes),
-                                     cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
-                                     cmocka_unit_test(test_attention_of_open_lengths),
-                                     cmocka_unit_test(test_dnnl_makes_primitives_for_each_shape),
-                                     cmocka_unit_test(test_option_shapes_reaches_the_engine),
-                                     cmocka_unit_test(test_dnnl_on_pictures_and_products)};
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_products_of_open_rows),
+    cmocka_unit_test(test_products_by_few_bits),
+    cmocka_unit_test(test_convolutions_of_open_batch),
+    cmocka_unit_test(test_convolutions_of_open_pictures),
+    cmocka_unit_test(test_products_of_bytes),
+    cmocka_unit_test(test_cblas_takes_sizes_from_each_run),
+    cmocka_unit_test(test_attention_of_open_lengths),
+    cmocka_unit_test(test_dnnl_makes_primitives_for_each_shape),
+    cmocka_unit_test(test_option_shapes_reaches_the_engine),
+    cmocka_unit_test(test_dnnl_on_pictures_and_products),
+    cmocka_unit_test(test_precision_on_open_sizes),
+#if defined(__x86_64__)
+    cmocka_unit_test(test_bf16_is_multiplied_where_it_pays),
+#endif
+    cmocka_unit_test(test_precision_that_does_not_hold_is_told)
+  };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -48,6 +48,43 @@ static void test_work(void **state) {
   json_decref(root);
 }
 
+// Products of bytes count, as integers, whoever computes them: 16x8x8 sums of 8x3x3 terms. Where the machine multiplies
+// bytes, their peak is one of its own.
+static void check_integers(const char *target) {
+  static const char text[] = "module {\n"
+                             "  constant @w : i8[16,8,3,3] = splat 3\n"
+                             "  constant @s : f32[] = splat 0.05\n"
+                             "  constant @z : u8[] = splat 3\n"
+                             "  constant @n : i8[] = splat 0\n"
+                             "  func @main(%x : u8[1,8,10,10]) -> (%y : u8[1,16,8,8]) {\n"
+                             "    %y = QLinearConv@10(%x, @s, @z, @w, @s, @n, @s, @z) : u8[1,16,8,8]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("bytes.byoc", text, strlen(text), &diag), &diag);
+  byoc_test_shell(0, "byoc build bytes.byoc -o bytes.so --target '%s' --plan=greedy --profile", target);
+  byoc_test_shell(0, "byoc profile bytes.so --runs 3 --json bytes.json --html bytes.html");
+  byoc_test_printed("GOP/s");
+  json_t *root = read_json("bytes.json"), *step = json_array_get(json_object_get(root, "instructions"), 0);
+  assert_string_equal(json_string_value(json_object_get(step, "arithmetic")), "int8");
+  assert_true(number(step, "flops") >= 2 * 16 * 64 * 72);
+  const json_t *machine = json_object_get(root, "machine"), *peak;
+  const char *type;
+  json_object_foreach(json_object_get(machine, "peaks"), type, peak) {
+    assert_true(strcmp(type, "int8") == 0 || strcmp(type, "bf16") == 0);
+    assert_true(json_number_value(peak) > 0);
+  }
+  json_decref(root);
+  byoc_test_shell(0, "grep -q 'GOP/s of int8' bytes.html");
+}
+
+static void test_integers_count(void **state) {
+  (void)state;
+  check_integers("c");
+  check_integers("cutlass; c");
+}
+
 // Totals by operators and target cover all instructions. Nothing takes more than all of what the machine can do.
 static void test_totals_cover_all_instructions(void **state) {
   (void)state;
@@ -242,10 +279,14 @@ static void test_refusals(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_work),     cmocka_unit_test(test_totals_cover_all_instructions),
-      cmocka_unit_test(test_native),   cmocka_unit_test(test_engine),
-      cmocka_unit_test(test_c_calls),  cmocka_unit_test(test_h16_host_time_of_a_loop_is_told),
-      cmocka_unit_test(test_refusals), cmocka_unit_test(test_lost_time_of_threads_is_explained)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_work),
+                                     cmocka_unit_test(test_integers_count),
+                                     cmocka_unit_test(test_totals_cover_all_instructions),
+                                     cmocka_unit_test(test_native),
+                                     cmocka_unit_test(test_engine),
+                                     cmocka_unit_test(test_c_calls),
+                                     cmocka_unit_test(test_h16_host_time_of_a_loop_is_told),
+                                     cmocka_unit_test(test_refusals),
+                                     cmocka_unit_test(test_lost_time_of_threads_is_explained)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -85,8 +85,6 @@ static void test_rules_see_one_form(void **state) {
   for (size_t i = 0; i < PROCESSORS; ++i) {
     byoc_test_shell(0, "byoc opt model.byoc --passes=simplify -t 'c -mcpu=%s' | diff plain.txt -", processors[i]);
   }
-  byoc_test_shell(0, "byoc opt model.byoc --passes=simplify --triple aarch64-linux-gnu | diff plain.txt -");
-  byoc_test_shell(0, "byoc opt model.byoc --passes=simplify -t 'cutlass; c -mcpu=x86-64-v2' | diff plain.txt -");
 }
 
 // The ways differ: bytes, floats that hold integers, and floats in parts.
@@ -104,10 +102,32 @@ static void test_machines_agree(void **state) {
                      "diff -r expected own");
 }
 
+// Sums of integers over an axis in the middle, of few columns each: gcc 12 vectorised the loop around the columns, with
+// wrong sums (core/kernel/emit_stmt.c).
+static void test_short_sums_of_integers(void **state) {
+  (void)state;
+  static const int columns[] = {2, 3, 5, 7, 8, 9, 12, 15};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i) {
+    FILE *file = fopen("sum.byoc", "w");
+    assert_non_null(file);
+    fprintf(file,
+            "module {opset_import. = 18} {\n  constant @axes : i64[1] = [1]\n  constant @z : i32[] = [10]\n"
+            "  func @main(%%x : i32[2,16,%d], %%u : i64[3,37,%d]) -> (%%y : ?, %%v : ?) {\n"
+            "    %%1 = ReduceSum@13(%%x, @axes) {keepdims = 1} : ?\n    %%y = Mul@14(%%1, @z) : ?\n"
+            "    %%v = ReduceProd@18(%%u, @axes) {keepdims = 1} : ?\n    return %%y, %%v\n  }\n}\n",
+            columns[i], columns[i]);
+    assert_int_equal(fclose(file), 0);
+    byoc_test_shell(0, "byoc run sum.byoc --evaluate -t c --random --seed 5 --output-dir expected && "
+                       "byoc build sum.byoc -t c --check-budget 0 -o sum.so && "
+                       "byoc run sum.so --random --seed 5 --output-dir own && diff -r expected own");
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_see_one_form),
       cmocka_unit_test(test_machines_agree),
+      cmocka_unit_test(test_short_sums_of_integers),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -287,9 +287,36 @@ static void test_blis_gemm(void **state) {
   }
 }
 
+// byoc targets shows the element types that patterns name, and explain whom a list of an attribute keeps out.
+static void test_b35_element_types_and_b36_lists_are_shown(void **state) {
+  (void)state;
+  write_file("typed.c", "#include <byoc/call.h>\nint32_t typed(const byoc_call_t *call);\n"
+                        "int32_t typed(const byoc_call_t *call) { return call == 0; }\n");
+  write_file(
+      "typed.json",
+      "{\"target\": \"typed\", \"description\": \"halves\", \"library\": {\"sources\": [\"typed.c\"]},\n"
+      " \"rules\": [{\"name\": \"typed.turn\", \"pattern\": \"turn:Transpose<f32|f16>[perm=[1,0]](%x)\", "
+      "\"packed\": \"typed\", \"operands\": [\"x\"]},\n"
+      "  {\"name\": \"typed.neg\", \"pattern\": \"neg:Neg(%x)\", \"packed\": \"typed\", \"operands\": [\"x\"]}]}\n");
+  byoc_test_shell(0, "byoc targets --plugin typed.json");
+  byoc_test_printed("  typed.turn                   takes f32|f16\n  typed.neg                    takes any that");
+  byoc_test_shell(0, "byoc targets --json --plugin typed.json");
+  byoc_test_printed("\"typed.turn\": \"f32|f16\"");
+  write_file("turn.byoc", "module {\n  func @main(%x : f32[3,4], %d : f64[3,4], %z : f32[2,3,4]) -> (%a : f32[4,3], "
+                          "%b : f64[4,3], %c : f32[4,3,2]) {\n"
+                          "    %a = Transpose@13(%x) : f32[4,3]\n    %b = Transpose@13(%d) : f64[4,3]\n"
+                          "    %c = Transpose@13(%z) : f32[4,3,2]\n    return %a, %b, %c\n  }\n}\n");
+  byoc_test_shell(0,
+                  "byoc explain turn.byoc --plugin typed.json --target 'typed; c' --plan=greedy | grep ' Transpose '");
+  byoc_test_printed("0 Transpose      f32[4,3]        0 typed  typed.turn");
+  byoc_test_printed("1 Transpose      f64[4,3]        - c");
+  byoc_test_printed("2 Transpose      f32[4,3,2]      - c");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_source),
+      cmocka_unit_test(test_b35_element_types_and_b36_lists_are_shown),
       cmocka_unit_test(test_an_archive),
       cmocka_unit_test(test_shared_libraries),
       cmocka_unit_test(test_one_name_from_two_libraries),

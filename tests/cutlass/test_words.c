@@ -138,6 +138,12 @@ static size_t float_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "row", gemm(1, 77, 131, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
   add(cases, &n, "rows", gemm(21, 40, 64, true), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  add(cases, &n, "open rows", gemm(29, 50, 37, true), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "one open row", gemm(1, 77, 130, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
+  add(cases, &n, "long open rows", gemm(19, 34, 1024, false), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 16);
   return n;
 }
 
@@ -145,6 +151,10 @@ static size_t float_conv_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "3x3", conv(1, 13, 21, 9, 19, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
   add(cases, &n, "strided", conv(1, 6, 11, 14, 15, 3, 2, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  add(cases, &n, "open batch", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 1);
+  add(cases, &n, "open batch of groups", conv(3, 5, 4, 17, 15, 3, 2, 1, 1), BYOC_DTYPE_F32, BYOC_DTYPE_F32, 0, false);
+  make_open(&cases[n - 1], 1);
   return n;
 }
 
@@ -441,8 +451,21 @@ static void test_nan(void **state) {
   run_everywhere(cases, nan_conv_cases(cases), true, false, true);
 }
 
+// Products of bf16 are faster than f32 on some makers' processors only; those of an unknown maker may be the slow ones.
+static void test_rates(void **state) {
+  (void)state;
+  const byoc_cutlass_isa_t wide = BYOC_CUTLASS_ISA_AVX512;
+  assert_true(byoc_cutlass_dot_rate(wide, BYOC_CUTLASS_DOT_BF16X2, "AuthenticAMD") > 1);
+  assert_true(byoc_cutlass_dot_rate(wide, BYOC_CUTLASS_DOT_BF16X2, "GenuineIntel") < 1);
+  assert_true(byoc_cutlass_dot_rate(wide, BYOC_CUTLASS_DOT_BF16X2, "") < 1);
+  assert_true(byoc_cutlass_dot_rate(BYOC_CUTLASS_ISA_NEON, BYOC_CUTLASS_DOT_BF16X2, "") > 1);
+  assert_true(byoc_cutlass_dot_rate(wide, BYOC_CUTLASS_DOT_I8X4, "") > 1);
+  assert_true(byoc_cutlass_dot_rate(BYOC_CUTLASS_ISA_PORTABLE, BYOC_CUTLASS_DOT_BF16_WIDE, "") == 1);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_open_bytes),
-                                     cmocka_unit_test(test_floats_as_bytes), cmocka_unit_test(test_nan)};
+                                     cmocka_unit_test(test_floats_as_bytes), cmocka_unit_test(test_nan),
+                                     cmocka_unit_test(test_rates)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ numbers() {
   grep -rnE "${kinds[@]}" --exclude-dir={build,.git,seeds,found} --exclude=test_names.sh \
     -e '\b(test|bench|case)_[0-9]+(_[0-9]+)*_[a-z]' -e '\b[Ii]ssues? *#?[0-9]' -e '\b[Tt]ickets? #?[0-9]' "$@" ||
     true
-  find "$@" -not -path '*/build/*' '(' -iname '*issue[0-9_-]*' -o -name 'test_[0-9]*' ')' \
+  find "$@" -name build -prune -o '(' -iname '*issue[0-9_-]*' -o -name 'test_[0-9]*' ')' \
     -printf '%p: the file is called after a number\n'
 }
 

@@ -14,6 +14,7 @@ import random
 import re
 import subprocess
 import sys
+import zlib
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*\Z")
 
@@ -210,7 +211,7 @@ class Check:
     def check_rules(self):
         for name in self.rules.used - self.rules.rules.keys():
             self.fault("the rule '%s' is used and not there" % name)
-        for name in self.rules.rules.keys() - self.rules.used - {"module", "kernel", "host"}:
+        for name in self.rules.rules.keys() - self.rules.used - {"module", "kernel", "host", "pattern"}:
             self.fault("the rule '%s' is there and not used" % name)
         for name in self.rules.tokens - {"WORD", "VALUE", "GLOBAL", "INTEGER", "FLOAT", "STRING"}:
             self.fault("there is no token %s" % name)
@@ -283,6 +284,42 @@ class Check:
                 self.fault("%s: byoc reads it, but %s" % (path, why))
         assert counts["module"] > 200 and counts["host"] > 30, "only %s texts were found" % counts
         print("%(module)d modules and %(host)d host programs follow the rules" % counts)
+
+    # Patterns of the tests' rules follow the rules of the page; byoc reads what is made of small parts of them.
+    def check_patterns(self):
+        found = set()
+        for path in (self.source / "tests").rglob("*.byoc"):
+            found |= set(re.findall(r"^// RULE: .*? := (?!group )(.*)$", path.read_text(errors="replace"), re.M))
+        for path in [p for folder in ("plugins", "examples") for p in (self.source / folder).rglob("*.json")]:
+            found |= set(json.loads('"%s"' % t)
+                         for t in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', path.read_text()))
+        assert len(found) > 20, "only %d patterns were found" % len(found)
+        types = ("", "<f32>", "<_,4>", "<f32|f16,2>", "<|f32>")
+        tests = ("", "[perm=[1,0]]", '[a=["x"],b=-1.5]', "[a=[]]", "[=1]")
+        made = set("n:%s%s%s(%s)%s" % (name, t, test, inputs, result) for name in ("A", "{A|b::C}", "{A|}")
+                   for t in types for test in tests for inputs in ("%x, ...", "@, %x<f32>, _", "%x,")
+                   for result in ("", "#_"))
+        for pattern in sorted(found) + sorted(made):
+            why = self.follows(pattern, "pattern")
+            if pattern in found and why:
+                self.fault("the pattern %s: %s" % (pattern, why))
+            if pattern in made and hash_of(pattern) % 9 == 0:
+                self.check_pattern(pattern, why)
+        print("%d patterns follow the rules" % len(found))
+
+    # byoc reads the pattern if it follows the rules, and refuses its form otherwise.
+    def check_pattern(self, pattern, why):
+        path = self.folder / "pattern.json"
+        path.write_text(json.dumps({"target": "made", "description": "a made pattern",
+                                    "library": {"sources": ["none.c"]}, "rules": [{
+                                        "name": "made.n", "pattern": pattern, "packed": "f",
+                                               "operands": ["x"]}]}))
+        (self.folder / "none.c").write_text("int f(const void *call); int f(const void *call) { return call == 0; }\n")
+        text = self.run("plugins", "--plugin", path)
+        is_refused = "expected" in text.stdout + text.stderr
+        if is_refused != (why is not None):
+            said = "refuses" if is_refused else "reads"
+            self.fault("the pattern %s: byoc %s it\n%s%s" % (pattern, said, text.stdout, text.stderr))
 
     def check_examples(self):
         for language, rule, command in (("byoc", "module", ["opt"]), ("host", "host", ["build", "-t", "c", "-o"])):
@@ -383,7 +420,8 @@ class Check:
                  "nodes": [{"op": "Relu", "name": "r", "type": "f32[2]", "edges": []},
                            {"op": "Neg", "name": "n", "type": "f32[2]", "edges": [{"from": 0, "type": "f32[2]"}]}],
                  "regions": [{"target": 0, "rule": "c", "nodes": [0], "candidate": 0, "cost_ns": 1.0,
-                              "source": "measured", "given_back": False}],
+                             "source": "measured", "given_back": False, "later": False,
+                             "precision": "f32", "lapse": "l"}],
                  "candidates": [{"target": 0, "rule": "c", "nodes": [0], "cost_ns": None, "source": "estimate",
                                  "reason": "r", "given_back": False, "chosen": True}],
                  "declines": [{"target": 0, "rule": "c", "nodes": [1], "reason": "none"}]}
@@ -436,13 +474,18 @@ class Check:
         walk("plan", json.loads(path.read_text()))
 
 
+def hash_of(text):
+    return zlib.crc32(text.encode())
+
+
 def main():
     sys.setrecursionlimit(20000)
     check = Check(*sys.argv[1:4])
     check.folder.mkdir(parents=True, exist_ok=True)
     check.check_rules()
     if check.faults == 0:
-        for part in (check.check_limits, check.check_words, check.check_texts, check.check_examples,
+        for part in (check.check_limits, check.check_words, check.check_texts, check.check_patterns,
+                     check.check_examples,
                      check.check_printed, check.check_damage, check.check_made, check.check_plans):
             part()
     return 1 if check.faults else 0

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "core/plugin/lint.h"
 #include "session.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
@@ -39,6 +40,45 @@ static bool has_default(const byoc_option_schema_t *option) {
   return option->default_value != NULL && option->default_value[0] != '\0';
 }
 
+// "f32|f16"; "any that its hook accepts" if the rule's pattern names none.
+static void element_types_text(const byoc_rule_t *rule, char *out, size_t size) {
+  const uint64_t types = byoc_rule_element_types(rule);
+  size_t at = 0;
+  out[0] = '\0';
+  for (byoc_dtype_t dtype = 1; dtype < BYOC_DTYPE_COUNT && at < size; ++dtype) {
+    if ((types >> dtype & 1) == 0) continue;
+    at += (size_t)snprintf(out + at, size - at, "%s%s", at > 0 ? "|" : "", byoc_dtype_name(dtype));
+  }
+  if (types == 0) snprintf(out, size, "any that its hook accepts");
+}
+
+// Only where a pattern of the backend names element types.
+static bool states_element_types(const byoc_backend_t *backend) {
+  for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+    if (byoc_rule_element_types(&backend->rules[r]) != 0) return true;
+  }
+  return false;
+}
+
+static void print_element_types(const byoc_backend_t *backend) {
+  char types[256];
+  for (uint32_t r = 0; states_element_types(backend) && r < backend->rule_count; ++r) {
+    element_types_text(&backend->rules[r], types, sizeof(types));
+    byoc_print("  %-28s takes %s\n", backend->rules[r].name ? backend->rules[r].name : "", types);
+  }
+}
+
+static json_t *element_types_to_json(const byoc_backend_t *backend) {
+  json_t *rules = json_object();
+  char types[256];
+  for (uint32_t r = 0; backend != NULL && r < backend->rule_count; ++r) {
+    if (backend->rules[r].name == NULL || byoc_rule_element_types(&backend->rules[r]) == 0) continue;
+    element_types_text(&backend->rules[r], types, sizeof(types));
+    json_object_set_new(rules, backend->rules[r].name, json_string(types));
+  }
+  return rules;
+}
+
 static void print_kind(const byoc_target_kind_t *kind) {
   byoc_print("%s - %s", kind->name, kind->description);
   if (kind->backend != NULL) byoc_print("  (plugin %s %s)", kind->plugin_name, kind->plugin_version);
@@ -55,6 +95,7 @@ static void print_kind(const byoc_target_kind_t *kind) {
     }
     byoc_print("\n");
   }
+  print_element_types(kind->backend);
 }
 
 // The same as a page: a heading for each target, and a table of its options.
@@ -101,8 +142,9 @@ static json_t *kind_to_json(const byoc_target_kind_t *kind) {
     }
     json_array_append_new(options, row);
   }
-  return json_pack("{s:s, s:s, s:s, s:s, s:o}", "target", kind->name, "description", kind->description, "plugin",
-                   kind->plugin_name, "plugin_version", kind->plugin_version, "options", options);
+  return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "target", kind->name, "description", kind->description, "plugin",
+                   kind->plugin_name, "plugin_version", kind->plugin_version, "options", options, "element_types",
+                   element_types_to_json(kind->backend));
 }
 
 // Every kind: "c", then those of the plugins that load.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/op/op.h"
 #include "explain.h"
 #include "table.h"
 
@@ -54,11 +55,25 @@ static void end_line(byoc_string_t *out, size_t from, int indent) {
   byoc_string_deinit(&text);
 }
 
+// A node that stands for several operators, and that no target took whole.
+static bool was_written_out(const byoc_plan_block_t *block, uint32_t node) {
+  const char *text = block->nodes.data[node].op, *colons = strstr(text, "::");
+  char domain[64] = "";
+  if (colons != NULL) snprintf(domain, sizeof(domain), "%.*s", (int)(colons - text), text);
+  const byoc_op_t *op = byoc_op_newest(domain, colons != NULL ? colons + 2 : text);
+  return block->nodes.data[node].region == UINT32_MAX && op != NULL && (op->traits & BYOC_OP_FUSED) != 0;
+}
+
 static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, byoc_string_t *out) {
   char label[48], cost[64];
   byoc_plan_home_t home = byoc_plan_home(plan, block, node);
   byoc_plan_target_label(plan, home.target, label, sizeof(label));
   size_t from = out->size + 2;
+  if (was_written_out(block, node)) {
+    byoc_string_append(out, "  written out: the operators that it stands for were placed one by one");
+    end_line(out, from, 6);
+    return;
+  }
   byoc_string_appendf(out, "  placed on %s", label);
   uint32_t region = block->nodes.data[node].region;
   if (region != UINT32_MAX) byoc_string_appendf(out, ", region %u", region);
@@ -71,6 +86,9 @@ static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
     byoc_plan_cost_text(home.cost_ns, home.source, cost, sizeof(cost));
     byoc_string_appendf(out, ", %s", cost);
   }
+  const byoc_plan_region_t *row = region != UINT32_MAX ? &block->regions.data[region] : NULL;
+  if (row != NULL && row->precision != NULL) byoc_string_appendf(out, ", in %s", row->precision);
+  if (row != NULL && row->lapse != NULL) byoc_string_appendf(out, " (%s)", row->lapse);
   end_line(out, from, 6);
 }
 

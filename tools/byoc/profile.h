@@ -35,6 +35,7 @@ typedef struct byoc_profile_row_t {
   bool is_on_device;                 // its time is the device's
   bool is_call;                      // an instruction that computes; others are the host's, as shapes and memory
   double flops, bytes;               // of a call; negative: not known
+  byoc_arithmetic_t arithmetic;      // the type of most products
   double calls;                      // in a run: loops call again and again; at least 1
   BYOC_VECTOR(double) run_ns;        // time in each run
   double median_ns;                  // over the runs
@@ -96,6 +97,11 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag);
 // Rows by time, slowest first, each engine's nodes behind their instruction. Returns rows.count indices from malloc;
 // NULL if out of memory.
 size_t *byoc_profile_order(const byoc_profile_t *profile);
+
+// The peak of a row's arithmetic on this machine.
+double byoc_profile_peak(const byoc_profile_t *profile, const byoc_profile_row_t *row);
+// "GFLOP/s", or "GOP/s" of integers.
+const char *byoc_profile_unit(byoc_arithmetic_t arithmetic);
 
 // A rate in percent of a limit, as text: "42%", or `beyond` if it is above the limit.
 typedef struct byoc_profile_share_t {

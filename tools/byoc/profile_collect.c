@@ -102,7 +102,10 @@ static void add_known_steps(collector_t *c) {
     row->is_on_device = json_object_get(step, "device") != NULL;
     replace_text(c, &row->target, json_object_get(step, "target"));
     const json_t *flops = json_object_get(step, "flops"), *bytes = json_object_get(step, "bytes");
+    const char *arithmetic = json_string_value(json_object_get(step, "arithmetic"));
     if (flops != NULL) row->flops = json_number_value(flops);
+    if (arithmetic != NULL) row->arithmetic = byoc_arithmetic_find(arithmetic, strlen(arithmetic));
+    if (row->arithmetic == BYOC_ARITHMETIC_COUNT) row->arithmetic = BYOC_ARITHMETIC_F32; // of a later byoc
     if (bytes != NULL) row->bytes = json_number_value(bytes);
   }
   json_decref(metadata);

@@ -41,10 +41,19 @@ static byoc_status_t measure_machine(int32_t thread_count, byoc_diag_t *diag, by
     if (status != BYOC_OK) *diag = measurements[i].diag;
     out_limits->flops_per_ns += measurements[i].limits.flops_per_ns;
     out_limits->bytes_per_ns += measurements[i].limits.bytes_per_ns;
+    for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) out_limits->peaks[t] += measurements[i].limits.peaks[t];
   }
   free(measurements);
   free(threads);
   return status;
+}
+
+double byoc_profile_peak(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  return byoc_calibration_peak(&profile->limits, row->arithmetic);
+}
+
+const char *byoc_profile_unit(byoc_arithmetic_t arithmetic) {
+  return byoc_arithmetic_is_integer(arithmetic) ? "GOP/s" : "GFLOP/s";
 }
 
 byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag) {
@@ -54,7 +63,7 @@ byoc_status_t byoc_profile_compare(byoc_profile_t *profile, byoc_diag_t *diag) {
     if (row->median_ns <= 0) continue;
     if (row->flops > 0) row->flops_per_ns = row->flops * row->calls / row->median_ns;
     if (row->bytes > 0) row->bytes_per_ns = row->bytes * row->calls / row->median_ns;
-    double computing = row->flops_per_ns / profile->limits.flops_per_ns;
+    double computing = row->flops_per_ns / byoc_profile_peak(profile, row);
     double moving = row->bytes_per_ns / profile->limits.bytes_per_ns;
     row->limit_share = fmin(fmax(computing, moving), 1);
   }

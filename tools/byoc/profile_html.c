@@ -89,7 +89,10 @@ static void append_title(const byoc_profile_row_t *row, double calls, double dur
   byoc_string_append(out, "<title>");
   append_text(out, row->name);
   byoc_string_appendf(out, "\n%.2f us", duration_ns / 1e3);
-  if (row->flops > 0) byoc_string_appendf(out, ", %.1f GFLOP/s", row->flops * calls / duration_ns);
+  if (row->flops > 0) {
+    byoc_string_appendf(out, ", %.1f %s of %s", row->flops * calls / duration_ns, byoc_profile_unit(row->arithmetic),
+                        byoc_arithmetic_name(row->arithmetic));
+  }
   if (row->bytes > 0) byoc_string_appendf(out, ", %.1f GB/s", row->bytes * calls / duration_ns);
   if (row->is_call) byoc_string_appendf(out, "\n%.2f us of the host before it", row->host_ns / 1e3);
   byoc_string_append(out, "</title>");
@@ -159,8 +162,9 @@ static void append_bar(const byoc_profile_t *profile, const byoc_profile_row_t *
   byoc_string_appendf(out, "<text class=\"small\" x=\"%.1f\" y=\"%d\">%.1f us, %.1f%%", LABEL + width + 6, y + 13,
                       row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   if (row->flops_per_ns > 0) {
-    byoc_string_appendf(out, ", %.1f GFLOP/s (%s)", row->flops_per_ns,
-                        byoc_profile_share(row->flops_per_ns, profile->limits.flops_per_ns, BYOC_PROFILE_FEWER).text);
+    byoc_string_appendf(
+        out, ", %.1f %s (%s)", row->flops_per_ns, byoc_profile_unit(row->arithmetic),
+        byoc_profile_share(row->flops_per_ns, byoc_profile_peak(profile, row), BYOC_PROFILE_FEWER).text);
   }
   byoc_string_append(out, "</text>");
   append_title(row, row->calls, row->median_ns > 0 ? row->median_ns : 1, out);
@@ -284,10 +288,12 @@ static bool has_place(const byoc_profile_row_t *row) {
 
 static roof_t roof_of(const byoc_profile_t *profile) {
   const byoc_calibration_t *limits = &profile->limits;
+  double highest = limits->flops_per_ns;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) highest = fmax(highest, limits->peaks[t]);
   roof_t roof = {.low_x = floor(log10(limits->flops_per_ns / limits->bytes_per_ns)) - 1,
-                 .high_x = ceil(log10(limits->flops_per_ns / limits->bytes_per_ns)) + 1,
+                 .high_x = ceil(log10(highest / limits->bytes_per_ns)) + 1,
                  .low_y = floor(log10(limits->flops_per_ns)) - 2,
-                 .high_y = ceil(log10(limits->flops_per_ns * 1.1))};
+                 .high_y = ceil(log10(highest * 1.1))};
   for (size_t i = 0; i < profile->step_count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[i];
     if (!has_place(row)) continue;
@@ -297,6 +303,23 @@ static roof_t roof_of(const byoc_profile_t *profile) {
     roof.high_y = fmax(roof.high_y, ceil(log10(row->flops_per_ns)));
   }
   return roof;
+}
+
+// The line that memory and one type of arithmetic allow. f32 has one, and each type that was measured.
+static void append_roof(const byoc_profile_t *profile, const roof_t *roof, byoc_arithmetic_t type, byoc_string_t *out) {
+  const byoc_calibration_t *limits = &profile->limits;
+  const bool is_first = type == BYOC_ARITHMETIC_F32;
+  if (!is_first && limits->peaks[type] <= 0) return;
+  const double peak = byoc_calibration_peak(limits, type), ridge = peak / limits->bytes_per_ns;
+  double left = pow(10, roof->low_x), lowest = pow(10, roof->low_y);
+  if (left * limits->bytes_per_ns < lowest) left = lowest / limits->bytes_per_ns;
+  byoc_string_appendf(out, "<polyline class=\"roof\" points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", roof_x(roof, left),
+                      roof_y(roof, left * limits->bytes_per_ns), roof_x(roof, ridge), roof_y(roof, peak),
+                      roof_x(roof, pow(10, roof->high_x)), roof_y(roof, peak));
+  byoc_string_appendf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f %s", WIDTH - 34, roof_y(roof, peak) - 6,
+                      peak, byoc_profile_unit(type));
+  if (is_first) byoc_string_appendf(out, ", %.1f GB/s</text>\n", limits->bytes_per_ns);
+  if (!is_first) byoc_string_appendf(out, " of %s</text>\n", byoc_arithmetic_name(type));
 }
 
 static void append_roof_axes(const byoc_profile_t *profile, const roof_t *roof, byoc_string_t *out) {
@@ -316,18 +339,9 @@ static void append_roof_axes(const byoc_profile_t *profile, const roof_t *roof, 
   }
   byoc_string_appendf(out,
                       "<text class=\"small\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">operations per byte moved"
-                      "</text><text class=\"small\" x=\"4\" y=\"12\">GFLOP/s</text>\n",
+                      "</text><text class=\"small\" x=\"4\" y=\"12\">GFLOP/s, GOP/s</text>\n",
                       WIDTH / 2, ROOF_HEIGHT - 6);
-  const byoc_calibration_t *limits = &profile->limits;
-  double left = pow(10, roof->low_x), ridge = limits->flops_per_ns / limits->bytes_per_ns;
-  double lowest = pow(10, roof->low_y);
-  if (left * limits->bytes_per_ns < lowest) left = lowest / limits->bytes_per_ns;
-  byoc_string_appendf(out, "<polyline class=\"roof\" points=\"%.1f,%.1f %.1f,%.1f %.1f,%.1f\"/>\n", roof_x(roof, left),
-                      roof_y(roof, left * limits->bytes_per_ns), roof_x(roof, ridge),
-                      roof_y(roof, limits->flops_per_ns), roof_x(roof, pow(10, roof->high_x)),
-                      roof_y(roof, limits->flops_per_ns));
-  byoc_string_appendf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.0f GFLOP/s, %.1f GB/s</text>\n", WIDTH - 34,
-                      roof_y(roof, limits->flops_per_ns) - 6, limits->flops_per_ns, limits->bytes_per_ns);
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) append_roof(profile, roof, (byoc_arithmetic_t)t, out);
 }
 
 static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {

@@ -51,6 +51,16 @@ static void print_rate(double rate, double limit, const char *beyond, int width)
   if (rate > 0) printf(" %*.1f %5s", width, rate, byoc_profile_share(rate, limit, beyond).text);
 }
 
+// "412.3 GOP/s 71%": of the peak of the row's type.
+static void print_speed(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
+  const double rate = row->flops_per_ns;
+  if (rate <= 0) printf(" %8s %-7s %5s", "-", "", "");
+  if (rate > 0) {
+    printf(" %8.1f %-7s %5s", rate, byoc_profile_unit(row->arithmetic),
+           byoc_profile_share(rate, byoc_profile_peak(profile, row), BYOC_PROFILE_FEWER).text);
+  }
+}
+
 static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
   enum { NAME_WIDTH = 40 };
   bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
@@ -62,8 +72,10 @@ static void print_row(const byoc_profile_t *profile, const byoc_profile_row_t *r
              row->median_ns / 1e3, 100 * row->median_ns / profile->steps_ns);
   byoc_string_deinit(&name);
   if (!is_node) printf(" %8.2f", row->host_ns / 1e3);
-  if (!is_node) print_rate(row->flops_per_ns, profile->limits.flops_per_ns, BYOC_PROFILE_FEWER, 8);
-  if (!is_node) print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, BYOC_PROFILE_CACHE, 7);
+  if (!is_node) {
+    print_speed(profile, row);
+    print_rate(row->bytes_per_ns, profile->limits.bytes_per_ns, BYOC_PROFILE_CACHE, 7);
+  }
   printf("\n");
 }
 
@@ -86,9 +98,9 @@ static void print_totals(const byoc_profile_t *profile) {
 }
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
-  printf("%-40s %-8s %10s %6s %8s %8s %5s %7s %5s\n", "instruction", "target", "us", "share", "host us", "GFLOP/s",
-         "peak", "GB/s", "peak");
-  double flops = 0;
+  printf("%-40s %-8s %10s %6s %8s %8s %-7s %5s %7s %5s\n", "instruction", "target", "us", "share", "host us", "speed",
+         "", "peak", "GB/s", "peak");
+  double flops = 0, integers = 0;
   size_t call_count = 0;
   for (size_t i = 0; i < profile->rows.count; ++i) {
     const byoc_profile_row_t *row = &profile->rows.data[order[i]];
@@ -96,18 +108,26 @@ void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
     print_row(profile, row);
     call_count += row->is_call ? 1 : 0;
     if (row->flops > 0) flops += row->flops * row->calls;
+    if (row->flops > 0 && byoc_arithmetic_is_integer(row->arithmetic)) integers += row->flops * row->calls;
   }
   print_totals(profile);
   char rate[64] = ""; // the work of shapes that are known only when they run is not known
-  if (flops > 0) snprintf(rate, sizeof(rate), ", %.1f GFLOP/s", flops / profile->median_ns);
+  const byoc_arithmetic_t most = 2 * integers > flops ? BYOC_ARITHMETIC_INT8 : BYOC_ARITHMETIC_F32;
+  if (flops > 0) snprintf(rate, sizeof(rate), ", %.1f %s", flops / profile->median_ns, byoc_profile_unit(most));
   printf("%zu instruction%s, %s of %zu run%s %.3f ms (instructions %.3f ms), %d thread%s%s\n"
          "host, between the calls: %.3f ms, %.1f%% of a run; it looks after %zu other instruction%s\n"
-         "machine: %.1f GFLOP/s of f32 multiply-adds, %.1f GB/s from and to memory\n",
+         "machine: %.1f GFLOP/s of f32 multiply-adds",
          profile->step_count, byoc_plural(profile->step_count), profile->best ? "fastest" : "median",
          profile->run_count, byoc_plural(profile->run_count), profile->median_ns / 1e6, profile->steps_ns / 1e6,
          (int)profile->thread_count, byoc_plural((uint64_t)profile->thread_count), rate, profile->host_ns / 1e6,
          100 * profile->host_ns / profile->median_ns, profile->step_count - call_count,
-         byoc_plural(profile->step_count - call_count), profile->limits.flops_per_ns, profile->limits.bytes_per_ns);
+         byoc_plural(profile->step_count - call_count), profile->limits.flops_per_ns);
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    const double peak = profile->limits.peaks[t];
+    const byoc_arithmetic_t type = (byoc_arithmetic_t)t;
+    if (peak > 0) printf(", %.1f %s of %s", peak, byoc_profile_unit(type), byoc_arithmetic_name(type));
+  }
+  printf(", %.1f GB/s from and to memory\n", profile->limits.bytes_per_ns);
 }
 
 // ---- JSON ----
@@ -131,7 +151,10 @@ static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t 
   }
   if (row->flops >= 0) ok = ok && set(object, "flops", json_real(row->flops));
   if (row->bytes >= 0) ok = ok && set(object, "bytes", json_real(row->bytes));
-  if (row->flops > 0) ok = ok && set(object, "gflops_per_s", json_real(row->flops_per_ns));
+  if (row->flops > 0) {
+    ok = ok && set(object, "gflops_per_s", json_real(row->flops_per_ns)) &&
+         set(object, "arithmetic", json_string(byoc_arithmetic_name(row->arithmetic)));
+  }
   if (row->bytes > 0) ok = ok && set(object, "gbytes_per_s", json_real(row->bytes_per_ns));
   if (row->limit_share > 0) ok = ok && set(object, "limit_share", json_real(row->limit_share));
   if (ok) return object;
@@ -177,13 +200,25 @@ static json_t *totals_json(const byoc_profile_t *profile) {
   return array;
 }
 
+// Operations per ns of other types than f32, as far as they were measured.
+static json_t *peaks_json(const byoc_profile_t *profile) {
+  json_t *object = json_object();
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT && object != NULL; ++t) {
+    const double peak = profile->limits.peaks[t];
+    if (peak <= 0 || set(object, byoc_arithmetic_name((byoc_arithmetic_t)t), json_real(peak))) continue;
+    json_decref(object);
+    return NULL;
+  }
+  return object;
+}
+
 byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag) {
-  json_t *root =
-      json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f}, s:o, s:o}", "model",
-                byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
-                (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
-                profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns, "gbytes_per_s",
-                profile->limits.bytes_per_ns, "instructions", rows_json(profile), "totals", totals_json(profile));
+  json_t *root = json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f, s:o}, s:o, s:o}", "model",
+                           byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
+                           (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
+                           profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns,
+                           "gbytes_per_s", profile->limits.bytes_per_ns, "peaks", peaks_json(profile), "instructions",
+                           rows_json(profile), "totals", totals_json(profile));
   if (root != NULL && profile->thread_count > 1 &&
       (!set(root, "host_threads", byoc_profile_threads_json(&profile->host_threads, profile->thread_count)) ||
        !set(root, "all_threads", byoc_profile_threads_json(&profile->all_threads, profile->thread_count)))) {

@@ -21,7 +21,8 @@ static json_t *event_json(const byoc_profile_t *profile, const byoc_profile_even
   bool is_node = row->parent != BYOC_PROFILE_NO_ROW;
   json_t *arguments = json_object();
   double duration_ns = event->duration_ns > 0 ? (double)event->duration_ns : 1;
-  if (row->flops > 0) json_object_set_new(arguments, "GFLOP/s", json_real(row->flops / duration_ns));
+  if (row->flops > 0)
+    json_object_set_new(arguments, byoc_profile_unit(row->arithmetic), json_real(row->flops / duration_ns));
   if (row->bytes > 0) json_object_set_new(arguments, "GB/s", json_real(row->bytes / duration_ns));
   if (!is_node) json_object_set_new(arguments, "kind", byoc_json_text(row->kind));
   if (row->is_call) json_object_set_new(arguments, "host_us", json_real((double)event->host_ns / 1e3));

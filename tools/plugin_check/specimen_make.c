@@ -141,6 +141,26 @@ static bool describe(const byoc_value_t *from, specimen_value_t *out) {
   return true;
 }
 
+// A list that a pattern asks for. Strings and floats are all there, so that any kind of attribute can be made of it.
+static bool set_list(byoc_arena_t *arena, const attribute_test_t *test, byoc_attribute_t *out) {
+  int64_t *ints = BYOC_ARENA_ARRAY(arena, int64_t, test->item_count);
+  double *floats = BYOC_ARENA_ARRAY(arena, double, test->item_count);
+  const char **strings = BYOC_ARENA_ARRAY(arena, const char *, test->item_count);
+  if (test->item_count > 0 && (ints == NULL || floats == NULL || strings == NULL)) return false;
+  for (size_t i = 0; i < test->item_count; ++i) {
+    const attribute_test_t *item = &test->items[i];
+    ints[i] = item->i;
+    floats[i] = item->f;
+    strings[i] = item->kind == BYOC_ATTRIBUTE_STRING ? byoc_arena_copy_string(arena, item->s) : "";
+    if (strings[i] == NULL) return false;
+  }
+  out->ints = ints;
+  out->floats = floats;
+  out->strings = strings;
+  out->count = test->item_count;
+  return true;
+}
+
 // The attributes of the recipe, and over them those that the pattern asks for.
 static bool set_attributes(maker_t *m, const byoc_pattern_t *pattern, recipe_t *recipe, specimen_node_t *node) {
   for (size_t t = 0; pattern != NULL && t < pattern->test_count; ++t) {
@@ -155,6 +175,7 @@ static bool set_attributes(maker_t *m, const byoc_pattern_t *pattern, recipe_t *
       recipe->attributes[at].s = byoc_arena_copy_string(&m->set->arena, test->s);
       recipe->attributes[at].count = strlen(test->s);
     }
+    if (attribute_test_is_list(test) && !set_list(&m->set->arena, test, &recipe->attributes[at])) return false;
   }
   node->attributes =
       byoc_arena_copy(&m->set->arena, recipe->attributes, recipe->attribute_count * sizeof(recipe->attributes[0]));

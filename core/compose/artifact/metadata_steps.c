@@ -95,6 +95,8 @@ static json_t *step_json(const byoc_host_program_t *program, const byoc_host_ins
             set(object, "target", target_json(program, step)) &&
             (!is_command(step) || set(object, "device", byoc_json_text(step->on.queue->device->driver))) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&
+            (flops < 0 || step->arithmetic == BYOC_ARITHMETIC_F32 ||
+             set(object, "arithmetic", json_string(byoc_arithmetic_name(step->arithmetic)))) &&
             (!is_known || set(object, "bytes", json_integer((json_int_t)bytes_of(step)))) &&
             (!trace || set(object, "results", results_json(step)));
   if (ok) return object;

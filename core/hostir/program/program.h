@@ -52,6 +52,7 @@
 #include "core/base/diag.h"
 #include "core/base/string.h"
 #include "core/hostir/program/device.h"
+#include "core/ir/arithmetic.h"
 #include "core/ir/dim_names.h"
 #include "core/ir/loop.h"
 #include "core/module/runtime_module.h"
@@ -204,6 +205,7 @@ struct byoc_host_instruction_t {
   const byoc_c_call_t *c_call;         // C_CALL
   const byoc_function_t *function;     // KERNEL, PACKED, ENGINE: the graph module's; its signature. NULL: not known
   double flops;                        // calls: operations of one call; negative: not known
+  byoc_arithmetic_t arithmetic;        // calls: the type of most of their products
   // Over the program's symbols. KERNEL: the values of kernel->symbols. LOOP: the dimensions of each scanned element in
   // order, for a loop without iterations. LET: one value. STORE: one for each element.
   byoc_dim_t *dims;

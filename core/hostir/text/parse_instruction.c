@@ -200,7 +200,7 @@ static bool parse_c_call(byoc_host_parser_t *parser, byoc_host_instruction_t *i)
   return true;
 }
 
-// [workspace %s] [of @function] [flops 8192.0]
+// [workspace %s] [of @function] [flops 8192.0 [int8]]
 static bool parse_call_rest(byoc_host_parser_t *parser, byoc_host_instruction_t *i) {
   byoc_lexer_t *lexer = &parser->lexer;
   if (byoc_lexer_accept_word(lexer, "workspace")) {
@@ -215,7 +215,15 @@ static bool parse_call_rest(byoc_host_parser_t *parser, byoc_host_instruction_t 
       return false;
     }
   }
-  return !byoc_lexer_accept_word(lexer, "flops") || byoc_lexer_expect_f64(lexer, &i->flops);
+  if (!byoc_lexer_accept_word(lexer, "flops")) return true;
+  if (!byoc_lexer_expect_f64(lexer, &i->flops)) return false;
+  for (int t = 0; t < BYOC_ARITHMETIC_COUNT; ++t) {
+    if (byoc_lexer_accept_word(lexer, byoc_arithmetic_name((byoc_arithmetic_t)t))) {
+      i->arithmetic = (byoc_arithmetic_t)t;
+      break;
+    }
+  }
+  return true;
 }
 
 // ---- on devices ----

@@ -308,6 +308,7 @@ static void print_operation(const byoc_host_program_t *program, const byoc_host_
   if (i->flops >= 0) {
     byoc_string_append(out, " flops ");
     byoc_string_append_f64(out, i->flops);
+    if (i->arithmetic != BYOC_ARITHMETIC_F32) byoc_string_appendf(out, " %s", byoc_arithmetic_name(i->arithmetic));
   }
 }
 

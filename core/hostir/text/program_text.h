@@ -54,7 +54,7 @@
 //   loop I from 0 to N step 2 carrying (%x) -> (%y) body (%state) { ... }
 //   let K = I * 4 + 1                                  the symbol K, where it stands
 //   store [I, K] -> (%t)                               the elements of a tensor of type i64
-//   any call: [workspace %s] [of @function] [flops 8192.0]
+//   any call: [workspace %s] [of @function] [flops 8192.0 [int8]]
 //   launch "module" "entry" grid [N, 1, 1] block [64, 1, 1] (%t) -> (%u)
 //     with (operand 0 + 16, result 0, scratch, i32 N * 2, i64 7, f32 0.5, f64 -inf, local 256) on %q
 //   fill %t with 0 on %q                               the bits of each element, as a number

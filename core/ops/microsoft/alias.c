@@ -405,9 +405,9 @@ const byoc_op_t byoc_ops_microsoft_alias[] = {
     BYOC_MICROSOFT_ROW("Unique", 1, 1, 3, NULL, unique),
     BYOC_MICROSOFT_ROW("ExpandDims", 2, 2, 1, NULL, expand_dims),
     BYOC_MICROSOFT_ROW("TorchEmbedding", 2, 4, 1, NULL, embedding),
-    BYOC_MICROSOFT_ROW("MatMulInteger16", 2, 2, 1, NULL, product_16),
+    BYOC_MICROSOFT_WORK_ROW("MatMulInteger16", 2, 2, 1, NULL, product_16, PRODUCT, 1),
     BYOC_MICROSOFT_ROW("UnfoldTensor", 1, 1, 1, unfold_attributes, unfold),
     BYOC_MICROSOFT_ROW("BiasSoftmax", 2, 2, 1, bias_softmax_attributes, bias_softmax),
-    BYOC_MICROSOFT_ROW("ConvTransposeWithDynamicPads", 2, 4, 1, cut_attributes, cut),
+    BYOC_MICROSOFT_WORK_ROW("ConvTransposeWithDynamicPads", 2, 4, 1, cut_attributes, cut, TRANSPOSED_CONVOLUTION, 1),
 };
 const size_t byoc_ops_microsoft_alias_count = sizeof byoc_ops_microsoft_alias / sizeof *byoc_ops_microsoft_alias;

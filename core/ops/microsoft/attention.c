@@ -367,9 +367,9 @@ static const byoc_op_attribute_t multi_head_attributes[] = {{BYOC_ATTR_REQUIRED(
                                                             {BYOC_ATTR_FLOAT("mask_filter_value", -10000.0)},
                                                             BYOC_ATTR_END};
 const byoc_op_t byoc_ops_microsoft_attention[] = {
-    BYOC_MICROSOFT_ROW("Attention", 2, 7, 2, attention_attributes, attention),
-    BYOC_MICROSOFT_ROW("QAttention", 5, 9, 2, quantised_attributes, quantised),
-    BYOC_MICROSOFT_ROW("MultiHeadAttention", 1, 10, 3, multi_head_attributes, multi_head),
+    BYOC_MICROSOFT_WORK_ROW("Attention", 2, 7, 2, attention_attributes, attention, ATTENTION, 1),
+    BYOC_MICROSOFT_WORK_ROW("QAttention", 5, 9, 2, quantised_attributes, quantised, ATTENTION, 1),
+    BYOC_MICROSOFT_WORK_ROW("MultiHeadAttention", 1, 10, 3, multi_head_attributes, multi_head, ATTENTION, 1),
 };
 const size_t byoc_ops_microsoft_attention_count =
     sizeof byoc_ops_microsoft_attention / sizeof *byoc_ops_microsoft_attention;

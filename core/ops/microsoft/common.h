@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared by the operators of com.microsoft, which ONNX Runtime's optimiser, its quantiser and exporters of language
-// models write. Each is expanded into operators of ai.onnx (the traits FUSED and UNIT).
+// models write. Each is expanded into operators of ai.onnx (the traits FUSED, UNIT and SPELLING say when).
 #ifndef BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 #define BYOC_CORE_OPS_MICROSOFT_COMMON_H_
 
@@ -8,22 +8,33 @@
 #include "core/op/write.h"
 
 // A row of the table; infer_<function> and expand_<function> are its functions.
-#define BYOC_FUSED_ROW(in_domain, Name, least, most, results, schema, function)                                        \
+#define BYOC_EXPANDED_ROW(in_domain, Name, trait, least, most, results, schema, function, kind, at)                    \
   {                                                                                                                    \
     .domain = in_domain, .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
-    .max_outputs = results, .traits = BYOC_OP_FUSED | BYOC_OP_LIMITS, .attributes = schema, .infer = infer_##function, \
-    .expand = expand_##function                                                                                        \
+    .max_outputs = results, .traits = (trait) | BYOC_OP_LIMITS, .work = BYOC_WORK_##kind, .factor = at,                \
+    .attributes = schema, .infer = infer_##function, .expand = expand_##function                                       \
   }
+#define BYOC_FUSED_ROW(in_domain, Name, least, most, results, schema, function)                                        \
+  BYOC_EXPANDED_ROW(in_domain, Name, BYOC_OP_FUSED, least, most, results, schema, function, USUAL, 0)
 #define BYOC_MICROSOFT_ROW(Name, least, most, results, schema, function)                                               \
   BYOC_FUSED_ROW("com.microsoft", Name, least, most, results, schema, function)
+// The same for products, convolutions and attention: BYOC_WORK_* and the row's `factor`.
+#define BYOC_MICROSOFT_WORK_ROW(Name, least, most, results, schema, function, kind, at)                                \
+  BYOC_EXPANDED_ROW("com.microsoft", Name, BYOC_OP_FUSED, least, most, results, schema, function, kind, at)
+// Another spelling of an operator of ai.onnx.
+#define BYOC_SPELLING_ROW(Name, least, most, results, schema, function)                                                \
+  BYOC_EXPANDED_ROW("com.microsoft", Name, BYOC_OP_SPELLING, least, most, results, schema, function, USUAL, 0)
 
 // A row of a quantised operator of one result, which is only expanded if no backend took it.
-#define BYOC_UNIT_ROW(Name, least, most, more_traits, schema, function, axes_function)                                 \
+#define BYOC_UNIT_WORK_ROW(Name, least, most, more_traits, schema, function, axes_function, kind, at)                  \
   {                                                                                                                    \
     .domain = "com.microsoft", .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits), .attributes = schema, \
-    .infer = infer_##function, .expand = expand_##function, .axes = axes_function                                      \
+    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits),                       \
+    .work = BYOC_WORK_##kind, .factor = at, .attributes = schema, .infer = infer_##function,                           \
+    .expand = expand_##function, .axes = axes_function                                                                 \
   }
+#define BYOC_UNIT_ROW(Name, least, most, more_traits, schema, function, axes_function)                                 \
+  BYOC_UNIT_WORK_ROW(Name, least, most, more_traits, schema, function, axes_function, USUAL, 0)
 
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;

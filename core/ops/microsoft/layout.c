@@ -205,10 +205,10 @@ static const byoc_op_attribute_t average_attributes[] = {{BYOC_ATTR_REQUIRED(INT
                                                          BYOC_ATTR_END};
 
 const byoc_op_t byoc_ops_microsoft_layout[] = {
-    BYOC_MICROSOFT_ROW("NhwcConv", 2, 3, 1, conv_attributes, conv),
-    BYOC_MICROSOFT_ROW("NhwcFusedConv", 2, 4, 1, fused_conv_attributes, fused_conv),
+    BYOC_MICROSOFT_WORK_ROW("NhwcConv", 2, 3, 1, conv_attributes, conv, CONVOLUTION, 1),
+    BYOC_MICROSOFT_WORK_ROW("NhwcFusedConv", 2, 4, 1, fused_conv_attributes, fused_conv, CONVOLUTION, 1),
     BYOC_MICROSOFT_ROW("NhwcMaxPool", 1, 1, 1, max_pool_attributes, max_pool),
-    BYOC_MICROSOFT_ROW("QLinearConv", 8, 9, 1, bytes_conv_attributes, bytes_conv),
+    BYOC_SPELLING_ROW("QLinearConv", 8, 9, 1, bytes_conv_attributes, bytes_conv),
     BYOC_UNIT_ROW("QLinearAveragePool", 4, 5, 0, average_attributes, average, axes_average),
 };
 const size_t byoc_ops_microsoft_layout_count = sizeof byoc_ops_microsoft_layout / sizeof *byoc_ops_microsoft_layout;

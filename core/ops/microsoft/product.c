@@ -253,9 +253,9 @@ const byoc_op_t byoc_ops_microsoft_product[] = {
     BYOC_MICROSOFT_ROW("BiasGelu", 2, 2, 1, NULL, gelu),
     BYOC_MICROSOFT_ROW("FastGelu", 1, 2, 1, NULL, gelu),
     BYOC_MICROSOFT_ROW("QuickGelu", 1, 1, 1, quick_attributes, quick_gelu),
-    BYOC_MICROSOFT_ROW("FusedGemm", 2, 3, 1, gemm_attributes, fused_gemm),
-    BYOC_MICROSOFT_ROW("FusedConv", 2, 4, 1, fused_conv_attributes, fused_conv),
-    BYOC_MICROSOFT_ROW("FusedMatMul", 2, 2, 1, matmul_attributes, fused_matmul),
-    BYOC_MICROSOFT_ROW("TransposeMatMul", 2, 2, 1, transpose_attributes, fused_matmul),
+    BYOC_MICROSOFT_WORK_ROW("FusedGemm", 2, 3, 1, gemm_attributes, fused_gemm, PRODUCT, 1),
+    BYOC_MICROSOFT_WORK_ROW("FusedConv", 2, 4, 1, fused_conv_attributes, fused_conv, CONVOLUTION, 1),
+    BYOC_MICROSOFT_WORK_ROW("FusedMatMul", 2, 2, 1, matmul_attributes, fused_matmul, PRODUCT, 1),
+    BYOC_MICROSOFT_WORK_ROW("TransposeMatMul", 2, 2, 1, transpose_attributes, fused_matmul, PRODUCT, 1),
 };
 const size_t byoc_ops_microsoft_product_count = sizeof byoc_ops_microsoft_product / sizeof *byoc_ops_microsoft_product;

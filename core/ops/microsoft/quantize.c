@@ -359,8 +359,8 @@ const byoc_op_t byoc_ops_microsoft_quantize[] = {
     BYOC_UNIT_ROW("QLinearWhere", 9, 9, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, where, byoc_axes_broadcast),
     BYOC_UNIT_ROW("QLinearReduceMean", 2, 5, 0, mean_attributes, mean, NULL),
     BYOC_UNIT_ROW("QLinearConcat", 5, -1, 0, concat_attributes, concat, axes_concat),
-    BYOC_MICROSOFT_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
-    BYOC_MICROSOFT_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
+    BYOC_SPELLING_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
+    BYOC_SPELLING_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
 };
 const size_t byoc_ops_microsoft_quantize_count =
     sizeof byoc_ops_microsoft_quantize / sizeof *byoc_ops_microsoft_quantize;

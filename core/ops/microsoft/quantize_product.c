@@ -180,9 +180,9 @@ static const byoc_op_attribute_t gemm_attributes[] = {
     {BYOC_ATTR_FLOAT("alpha", 1.0)}, {BYOC_ATTR_INT("transA", 0)}, {BYOC_ATTR_INT("transB", 0)}, BYOC_ATTR_END};
 
 const byoc_op_t byoc_ops_microsoft_quantize_product[] = {
-    BYOC_MICROSOFT_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float),
-    BYOC_MICROSOFT_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic),
-    BYOC_UNIT_ROW("QGemm", 6, 9, 0, gemm_attributes, gemm, NULL),
+    BYOC_MICROSOFT_WORK_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float, PRODUCT, 1),
+    BYOC_MICROSOFT_WORK_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic, PRODUCT, 1),
+    BYOC_UNIT_WORK_ROW("QGemm", 6, 9, 0, gemm_attributes, gemm, NULL, PRODUCT, 3),
 };
 const size_t byoc_ops_microsoft_quantize_product_count =
     sizeof byoc_ops_microsoft_quantize_product / sizeof *byoc_ops_microsoft_quantize_product;

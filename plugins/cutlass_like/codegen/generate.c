@@ -20,7 +20,8 @@ enum { UNITS_AT_ONCE = 32 };
 typedef struct job_t {
   byoc_function_t *function;
   byoc_cutlass_match_t match;
-  size_t unit; // index, or SIZE_MAX if declined
+  size_t unit;       // index, or SIZE_MAX if declined
+  const char *lapse; // why it has not the precision that was asked for; NULL: it has
   byoc_cutlass_plain_t plain;
 } job_t;
 
@@ -96,7 +97,8 @@ static int32_t read_job(const generation_t *generation, job_t *job, const char *
   *out_reason = job->match.reason;
   if (status != BYOC_OK) return status;
   // Tensors of f16 and bf16 have chosen a precision themselves.
-  if (!byoc_cutlass_has_half(&job->match.problem)) byoc_cutlass_choose_dot(&generation->options, &job->match);
+  const bool is_half = byoc_cutlass_has_half(&job->match.problem);
+  if (!is_half) job->lapse = byoc_cutlass_choose_dot(&generation->options, &job->match);
   bool attends = job->match.problem.kind == BYOC_CUTLASS_ATTENTION;
   uint64_t results = attends ? graph->node_result_count(nodes[count - 1]) : 1;
   *out_reason = "some result is not the last operator's";
@@ -319,6 +321,15 @@ static bool make_constants(const byoc_graph_api_t *graph, const job_t *job, cons
   return ok;
 }
 
+// Says in which precision the job is computed.
+static int32_t report_job(const generation_t *generation, const job_t *job) {
+  const byoc_codegen_api_t *api = generation->host->codegen;
+  char text[BYOC_CUTLASS_PRECISION_TEXT];
+  if (generation->host->abi_minor < 5) return BYOC_OK;
+  byoc_cutlass_describe_precision(&job->match.problem, text);
+  return api->report_precision(generation->codegen, job->function, text, job->lapse);
+}
+
 static int32_t bind_job(generation_t *generation, const job_t *job) {
   const byoc_host_t *host = generation->host;
   const byoc_cutlass_unit_t *unit = &generation->units[job->unit];
@@ -332,6 +343,7 @@ static int32_t bind_job(generation_t *generation, const job_t *job) {
                                      .constant_count = constants.count,
                                      .constant_stride = sizeof constants.items[0]};
     status = host->codegen->bind_packed(generation->codegen, job->function, &binding);
+    if (status == BYOC_OK) status = report_job(generation, job);
   } else {
     status = out_of_memory(generation);
   }

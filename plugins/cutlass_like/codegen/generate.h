@@ -35,8 +35,13 @@ typedef struct byoc_cutlass_unit_t {
   char symbol[40]; // made from the identity: the same problem has the same source in every build and is compiled once
 } byoc_cutlass_unit_t;
 
-// Chooses how the match's operands are multiplied: words.dot.
-void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
+// Chooses how the match's operands are multiplied: words.dot. Returns why this is not the precision that the options
+// ask for, in static storage; NULL: it is, or they ask for none.
+const char *byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match);
+
+// The precision of a problem: "f32", "int8", "bf16 weights, f32 sums".
+enum { BYOC_CUTLASS_PRECISION_TEXT = 48 };
+void byoc_cutlass_describe_precision(const byoc_cutlass_problem_t *problem, char text[BYOC_CUTLASS_PRECISION_TEXT]);
 
 // Packed weights and tables of a problem of words. `weights`: f32 ones times their channel's factor; NULL if the match
 // has bytes. False if out of memory.

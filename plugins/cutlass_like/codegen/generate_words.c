@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of words: the choice of the dot, and the constants.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,41 +12,104 @@
 enum { MOST_WAITING_ROWS = 8 };
 // Fewer terms than this are summed faster than they are quantised.
 enum { LEAST_QUANTISED_TERMS = 16 };
+static const char faster_winograd[] = "Winograd's algorithm in f32 is faster; -winograd=0 forbids it";
 
-void byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match) {
+static int64_t sum_terms(const byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  return problem->kind == BYOC_CUTLASS_CONV ? conv->in * conv->kernel_h * conv->kernel_w : problem->gemm.k;
+}
+
+// Why the product is computed in f32 whatever is asked for; NULL if it need not be.
+static const char *find_obstacle(const byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  if (problem->kind == BYOC_CUTLASS_ATTENTION) return "attention is computed in f32";
+  if (problem->kind == BYOC_CUTLASS_CONV) {
+    if (conv->in_blocked || conv->out_blocked)
+      return "the plan computes it in blocked layouts; --layout=plain makes plans without them";
+    return conv->groups > 1 && conv->in < 4 ? "its groups have fewer than 4 input channels" : NULL;
+  }
+  if (!gemm->constant_b) return "its weights are not constant";
+  if (gemm->batch_rank > 0) return "it has several matrices of weights";
+  return gemm->transpose_a ? "its data are transposed" : NULL;
+}
+
+// True if the product takes so few multiplications in f32 that only products of bytes need less time.
+static bool is_winograd(const byoc_cutlass_options_t *options, const byoc_cutlass_problem_t *problem) {
+  byoc_cutlass_plan_t plan;
+  byoc_cutlass_plan_default(problem, options->isa, options->max_threads, options->winograd, &plan);
+  return plan.form == BYOC_CUTLASS_FORM_WINOGRAD;
+}
+
+static const char *choose_int8(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
+  const bool has_dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4);
+  if (byoc_cutlass_open_sizes(problem)) return "the height or width of its images is dynamic";
+  if (sum_terms(problem) < LEAST_QUANTISED_TERMS) return "sums of fewer than 16 terms are faster in f32";
+  if (!has_dot && is_winograd(options, problem)) return faster_winograd;
+  problem->words.dot = has_dot ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
+  return NULL;
+}
+
+// Without a dot that is faster than f32, weights are stored as bf16 and sums are those of f32. Products that may have
+// few rows wait for their weights: these are widened in registers. Others widen a panel of weights for many rows.
+static const char *choose_bf16(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
+  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  if (is_winograd(options, problem)) return faster_winograd;
+  if (options->fast_bf16 && !byoc_cutlass_open_sizes(problem))
+    problem->words.dot = BYOC_CUTLASS_DOT_BF16X2;
+  else if (problem->kind == BYOC_CUTLASS_GEMM && (gemm->open_rows || gemm->m <= MOST_WAITING_ROWS))
+    problem->words.dot = BYOC_CUTLASS_DOT_BF16_WIDE;
+  else
+    problem->types.weights = BYOC_DTYPE_BF16;
+  return NULL;
+}
+
+const char *byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_cutlass_match_t *match) {
   byoc_cutlass_problem_t *problem = &match->problem;
   byoc_cutlass_words_t *words = &problem->words;
   if (problem->kind == BYOC_CUTLASS_BITS) {
     if (byoc_cutlass_bits_may_be_bytes(&problem->bits) && byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4))
       words->dot = BYOC_CUTLASS_DOT_I8X4;
-    return;
+    return NULL;
   }
   if (match->bytes) {
     words->dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) && !match->wide ? BYOC_CUTLASS_DOT_I8X4
                                                                                            : BYOC_CUTLASS_DOT_I16X2;
-    return;
+    return NULL;
   }
-  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
-  const byoc_cutlass_conv_t *conv = &problem->conv;
-  bool is_conv = problem->kind == BYOC_CUTLASS_CONV;
-  if (options->precision == BYOC_CUTLASS_PRECISION_F32) return;
-  if (is_conv && (conv->in_blocked || conv->out_blocked || conv->open_batch)) return;
-  if (is_conv ? conv->groups > 1 && conv->in < 4
-              : !gemm->constant_b || gemm->open_rows || gemm->batch_rank > 0 || gemm->transpose_a)
-    return;
-  if (options->precision == BYOC_CUTLASS_PRECISION_INT8) {
-    if ((is_conv ? conv->in * conv->kernel_h * conv->kernel_w : gemm->k) < LEAST_QUANTISED_TERMS) return;
-    words->dot =
-        byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
-  } else if (byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_BF16X2)) {
-    words->dot = BYOC_CUTLASS_DOT_BF16X2;
-  } else if (!is_conv && gemm->m <= MOST_WAITING_ROWS) {
-    words->dot = BYOC_CUTLASS_DOT_BF16_WIDE;
-  } else {
-    return;
-  }
+  if (options->precision == BYOC_CUTLASS_PRECISION_F32 || byoc_cutlass_has_half(problem)) return NULL;
+  const char *lapse = find_obstacle(problem);
+  if (!lapse)
+    lapse = options->precision == BYOC_CUTLASS_PRECISION_INT8 ? choose_int8(options, problem)
+                                                              : choose_bf16(options, problem);
+  if (lapse) return lapse;
+  if (words->dot == BYOC_CUTLASS_DOT_F32) return NULL; // only the weights are stored otherwise
   words->data = words->result = BYOC_DTYPE_F32;
   problem->epilogue.has_bias = true; // in the tables
+  return NULL;
+}
+
+static const char *type_name(uint32_t type) {
+  return type == BYOC_DTYPE_F16 ? "f16" : type == BYOC_DTYPE_BF16 ? "bf16" : "f32";
+}
+
+void byoc_cutlass_describe_precision(const byoc_cutlass_problem_t *problem, char text[BYOC_CUTLASS_PRECISION_TEXT]) {
+  const byoc_cutlass_types_t *types = &problem->types;
+  const uint32_t dot = problem->words.dot;
+  const char *weights = type_name(types->weights);
+  if (problem->kind == BYOC_CUTLASS_BITS)
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "%d-bit weights, %s sums", (int)problem->bits.bits,
+             dot == BYOC_CUTLASS_DOT_I8X4 ? "int8" : "f32");
+  else if (dot == BYOC_CUTLASS_DOT_I8X4 || dot == BYOC_CUTLASS_DOT_I16X2)
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "int8");
+  else if (dot == BYOC_CUTLASS_DOT_BF16X2)
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "bf16");
+  else if (dot == BYOC_CUTLASS_DOT_BF16_WIDE)
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "bf16 weights, f32 sums");
+  else if (types->data == types->weights)
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "%s%s", weights, types->weights ? " tensors, f32 sums" : "");
+  else
+    snprintf(text, BYOC_CUTLASS_PRECISION_TEXT, "%s weights, f32 sums", weights);
 }
 
 bool byoc_cutlass_words_constants(const byoc_cutlass_match_t *match, const byoc_cutlass_plan_t *plan,

@@ -16,6 +16,10 @@ static int32_t choose_isa(const byoc_host_t *host, byoc_codegen_t *codegen, byoc
     options->dots |= UINT32_C(1) << dot;
     if (!byoc_cutlass_has_features(offered, feature)) needed = features;
   }
+  if (byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_BF16X2)) {
+    const char *vendor = host->abi_minor >= 5 ? api->cpu_vendor(codegen) : "";
+    options->fast_bf16 = byoc_cutlass_dot_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2, vendor) > 1.0;
+  }
   options->half_feature = byoc_cutlass_half_feature(options->isa);
   if (!byoc_cutlass_has_features(features, options->half_feature)) options->half_feature = "";
   if (!byoc_cutlass_has_features(offered, options->half_feature)) needed = features;

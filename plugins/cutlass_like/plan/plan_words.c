@@ -60,6 +60,11 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->block_panels = (int32_t)byoc_cutlass_ceil_div(all, byoc_cutlass_ceil_div(all, panels));
 }
 
+// True if many rows of f32 lie so far apart that they fall into few sets of the caches: their copies are shifted.
+static bool rows_share_sets(const byoc_cutlass_gemm_t *gemm) {
+  return gemm->k % 256 == 0 && gemm->k >= 1024 && gemm->m > 8;
+}
+
 static void plan_gemm(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
   uint32_t dot = problem->words.dot;
@@ -73,7 +78,7 @@ static void plan_gemm(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   plan->rows = byoc_cutlass_even_rows(gemm->m, sums / plan->vectors);
   bool is_float = problem->words.data == BYOC_DTYPE_F32;
   plan->direct = (dot == BYOC_CUTLASS_DOT_I8X4 && problem->words.data == BYOC_DTYPE_U8 && gemm->k % 4 == 0) ||
-                 (dot == BYOC_CUTLASS_DOT_BF16_WIDE && is_float && gemm->k % 2 == 0);
+                 (dot == BYOC_CUTLASS_DOT_BF16_WIDE && is_float && gemm->k % 2 == 0 && !rows_share_sets(gemm));
   int64_t row_bytes = gemm->k * (dot == BYOC_CUTLASS_DOT_I8X4 ? 1 : dot == BYOC_CUTLASS_DOT_BF16_WIDE ? 4 : 2);
   int64_t panels = 256 * 1024 / (row_bytes * plan->rows + 1), all = byoc_cutlass_ceil_div(gemm->m, plan->rows);
   panels = panels < 2 ? 2 : panels > 64 ? 64 : panels;
@@ -106,7 +111,8 @@ uint64_t byoc_cutlass_words_workspace_bytes(const byoc_cutlass_problem_t *proble
 int64_t byoc_cutlass_words_row(const byoc_cutlass_problem_t *problem) {
   uint32_t dot = problem->words.dot;
   int64_t words = byoc_cutlass_ceil_div(problem->gemm.k, byoc_cutlass_words_unit(dot));
-  return dot == BYOC_CUTLASS_DOT_BF16_WIDE ? words * 2 : words;
+  if (dot != BYOC_CUTLASS_DOT_BF16_WIDE) return words;
+  return words * 2 + (rows_share_sets(&problem->gemm) ? 16 : 0);
 }
 
 int64_t byoc_cutlass_words_head(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {

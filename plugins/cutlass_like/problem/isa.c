@@ -115,6 +115,25 @@ const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot) {
   return is_instruction ? NULL : "";
 }
 
+double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor) {
+  static const struct {
+    int feature;
+    const char *vendor;
+    double rate;
+  } rows[] = {
+#define BYOC_ISA_RATE(TYPE, FEATURE, vendor, rate) {FEATURE_##FEATURE, vendor, rate},
+#include "byoc/isa.def"
+  };
+  const char *feature = byoc_cutlass_dot_feature(isa, dot);
+  double any = 1.0;
+  for (size_t i = 0; feature && i < sizeof rows / sizeof *rows; ++i) {
+    if (strcmp(features[rows[i].feature].name, feature) != 0) continue;
+    if (rows[i].vendor[0] && strcmp(rows[i].vendor, vendor) == 0) return rows[i].rate;
+    if (!rows[i].vendor[0]) any = rows[i].rate;
+  }
+  return any;
+}
+
 const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa) {
   static const struct {
     byoc_cutlass_isa_t isa;

@@ -53,6 +53,9 @@ const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
 // The feature besides the instruction set with which f16 is converted; "": none.
 const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa);
 
+// Multiply-adds of a dot in the time of one of f32 (BYOC_ISA_RATE), on processors of this maker; "": of any.
+double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor);
+
 // True if all of `wanted` are among `features`; both are separated by blanks.
 bool byoc_cutlass_has_features(const char *features, const char *wanted);
 

@@ -368,6 +368,14 @@ static int32_t use_services(byoc_codegen_t *codegen) {
     return host->codegen->error(codegen, BYOC_INTERNAL, "the instruction set of -mcpu is empty");
   }
 #endif
+#if BYOC_ABI_MINOR >= 5
+  if (has_minor(5) && host->codegen->cpu_vendor(codegen) == NULL) {
+    return host->codegen->error(codegen, BYOC_INTERNAL, "the maker of the processor is NULL");
+  }
+  for (uint64_t i = 0; has_minor(5) && i < host->codegen->function_count(codegen); ++i) {
+    TRY(host->codegen->report_precision(codegen, host->codegen->function_at(codegen, i), "f32", NULL));
+  }
+#endif
   host->codegen->progress(codegen, "functions", 0, host->codegen->function_count(codegen));
   return BYOC_OK;
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/child.h"
@@ -170,11 +171,38 @@ static void test_no_standard_input(void **state) {
   if (saved >= 0) (void)close(saved);
 }
 
+static void look_at_file(void *self, void *answer) {
+  const struct stat *opened = self;
+  struct stat info;
+  *(int32_t *)answer =
+      fstat(STDERR_FILENO + 1, &info) == 0 && info.st_dev == opened->st_dev && info.st_ino == opened->st_ino;
+}
+
+// A child has no terminal, but what its parent has opened besides is open in the child too, from descriptor 3 on.
+static void test_open_files_stay_open(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder();
+  const int opened = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), place = STDERR_FILENO + 1;
+  const int saved = opened != place ? fcntl(place, F_DUPFD_CLOEXEC, place + 1) : -1;
+  assert_int_equal(dup2(opened, place), place);
+  struct stat info;
+  assert_int_equal(fstat(place, &info), 0);
+  int32_t answer = 0;
+  byoc_diag_t diag = {0};
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  byoc_test_ok(byoc_child_run(&limits, look_at_file, &info, &answer, sizeof(answer), &diag), &diag);
+  assert_int_equal(answer, 1);
+  (void)close(opened);
+  if (saved >= 0) assert_int_equal(dup2(saved, place), place);
+  if (saved >= 0) (void)close(saved);
+  free(folder);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_several_at_once),     cmocka_unit_test(test_a_late_look),
       cmocka_unit_test(test_ends_of_other_kinds), cmocka_unit_test(test_limited_memory),
-      cmocka_unit_test(test_no_standard_input),
+      cmocka_unit_test(test_no_standard_input),   cmocka_unit_test(test_open_files_stay_open),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

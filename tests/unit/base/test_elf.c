@@ -246,6 +246,33 @@ static void archive_members(void **state) {
   byoc_string_deinit(&seen);
 }
 
+// Adds a member: its header, and its text, which ends at an even place.
+static void append_member(byoc_string_t *out, const char *name, const char *text) {
+  byoc_string_appendf(out, "%-16s%-12d%-6d%-6d%-8o%-10zu`\n%s", name, 0, 0, 0, 0644, strlen(text), text);
+}
+
+// GNU ar and LLVM's write an index of 64-bit offsets into archives above 4 GiB, and BSD's in front of smaller ones.
+static void indices_of_archives_are_no_members(void **state) {
+  (void)state;
+  static const char *const indices[] = {"/", "/SYM64/"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_diag_t diag = {0};
+    byoc_string_t file, seen;
+    byoc_string_init(&file, byoc_allocator_system());
+    byoc_string_init(&seen, byoc_allocator_system());
+    byoc_string_append(&file, "!<arch>\n");
+    append_member(&file, indices[i], "index...");
+    append_member(&file, "//", "a_name_of_many_letters.txt/\n");
+    append_member(&file, "/0", "text");
+    append_member(&file, "short.txt/", "text");
+    assert_false(file.failed);
+    byoc_test_ok(byoc_ar_visit(file.data, file.size, "lib.a", see_member, &seen, &diag), &diag);
+    assert_string_equal(seen.data, "a_name_of_many_letters.txt other;short.txt other;");
+    byoc_string_deinit(&file);
+    byoc_string_deinit(&seen);
+  }
+}
+
 static void other_files_are_refused_by_name(void **state) {
   (void)state;
   byoc_elf_t elf;
@@ -381,6 +408,7 @@ int main(void) {
       cmocka_unit_test(needed_libraries),
       cmocka_unit_test(visitors_can_stop),
       cmocka_unit_test(archive_members),
+      cmocka_unit_test(indices_of_archives_are_no_members),
       cmocka_unit_test(other_files_are_refused_by_name),
       cmocka_unit_test(flipped_headers),
       cmocka_unit_test(flipped_contents),

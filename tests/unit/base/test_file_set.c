@@ -11,6 +11,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -158,6 +159,20 @@ static void files_that_were_moved_are_locked(void **state) {
   expect_locked_temporaries(0);
 }
 
+// Also where they replace older ones, whose locks the commit takes.
+static void no_file_stays_open(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  for (int i = 0; i < 2; ++i) {
+    const size_t before = byoc_test_count_entries("/proc/self/fd");
+    byoc_file_set_t set = {0};
+    add(&set, "a", "some a");
+    add(&set, "b", "some b");
+    byoc_test_ok(byoc_file_set_commit(&set, &diag), &diag);
+    assert_int_equal(byoc_test_count_entries("/proc/self/fd"), before);
+  }
+}
+
 enum { SHARED_FILES = BYOC_FILE_SET_MAX, SHARED_ROUNDS = 60 };
 
 static char shared_letter(char name) {
@@ -255,6 +270,26 @@ static void the_last_file_appears_meanwhile(void **state) {
   assert_int_equal(failed, BYOC_OK);
 }
 
+// No order of moves puts two files at one path. Meanwhile the commit does not wait for the lock that it holds itself.
+static void two_files_at_one_path_change_nothing(void **state) {
+  (void)state;
+  enum { TRIES_FOR_A_LOCK = 3000 };
+  byoc_diag_t diag = {0};
+  byoc_file_set_t set = {0};
+  struct rusage before, after;
+  put("a", "old a");
+  add(&set, "a", "new a");
+  add(&set, "b", "one b");
+  add(&set, "b", "another b");
+  assert_int_equal(getrusage(RUSAGE_THREAD, &before), 0);
+  byoc_test_error(byoc_file_set_commit(&set, &diag), BYOC_ALREADY_EXISTS, &diag, "b");
+  assert_int_equal(getrusage(RUSAGE_THREAD, &after), 0);
+  assert_true(after.ru_nvcsw - before.ru_nvcsw < TRIES_FOR_A_LOCK); // of which each one sleeps
+  byoc_file_set_abandon(&set);
+  expect("a", "old a");
+  assert_int_equal(byoc_test_count_entries("."), 1);
+}
+
 // A file made from an older one does not take the place of a third one; without a change between, it does.
 static void a_followed_file_changes_meanwhile(void **state) {
   static const char *const olders[] = {NULL, "older"};
@@ -296,8 +331,10 @@ int main(void) {
       in_a_folder(a_failing_commit_changes_nothing),
       in_a_folder(a_failing_addition_leaves_the_rest),
       in_a_folder(files_that_were_moved_are_locked),
+      in_a_folder(no_file_stays_open),
       in_a_folder(processes_commit_one_after_the_other),
       in_a_folder(the_last_file_appears_meanwhile),
+      in_a_folder(two_files_at_one_path_change_nothing),
       in_a_folder(a_followed_file_changes_meanwhile),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -204,6 +206,38 @@ static void stages_end_in_order(void **state) {
   (void)close(told[0]);
 }
 
+typedef struct holding_t {
+  pthread_mutex_t lock;
+  pthread_barrier_t taken;
+  _Atomic bool has_finished;
+} holding_t;
+
+static void *hold_the_lock(void *self) {
+  holding_t *holding = self;
+  pthread_mutex_lock(&holding->lock);
+  (void)pthread_barrier_wait(&holding->taken);
+  (void)poll(NULL, 0, 50);
+  atomic_store(&holding->has_finished, true);
+  pthread_mutex_unlock(&holding->lock);
+  return NULL;
+}
+
+// A handler must not look at a table that another thread is changing: it waits until that thread has finished.
+static void a_handler_waits_for_the_lock(void **state) {
+  (void)state;
+  holding_t holding = {.lock = PTHREAD_MUTEX_INITIALIZER};
+  pthread_t thread;
+  assert_int_equal(pthread_barrier_init(&holding.taken, NULL, 2), 0);
+  assert_int_equal(pthread_create(&thread, NULL, hold_the_lock, &holding), 0);
+  (void)pthread_barrier_wait(&holding.taken);
+  byoc_interrupt_seize(&holding.lock);
+  assert_true(atomic_load(&holding.has_finished));
+  assert_int_equal(pthread_mutex_trylock(&holding.lock), EBUSY); // it is the handler's now
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(pthread_mutex_unlock(&holding.lock), 0);
+  (void)pthread_barrier_destroy(&holding.taken);
+}
+
 static int enter(void **state) {
   (void)state;
   folder = byoc_test_folder();
@@ -225,6 +259,7 @@ int main(void) {
       cmocka_unit_test(a_killed_process_leaves_no_program),
       cmocka_unit_test(a_guard_ends_when_told),
       cmocka_unit_test(stages_end_in_order),
+      cmocka_unit_test(a_handler_waits_for_the_lock),
   };
   return cmocka_run_group_tests(tests, enter, leave);
 }

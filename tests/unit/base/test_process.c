@@ -189,6 +189,28 @@ static void missing_programs(void **state) {
   free(folder);
 }
 
+// Whether a program ran, failed to start, or was not there, what was opened for it is closed.
+static void no_file_stays_open(void **state) {
+  (void)state;
+  char *folder = byoc_test_folder();
+  char *path = byoc_path_join(byoc_allocator_system(), folder, "garbage");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write_atomic(path,
+                                      "\x7f"
+                                      "ELFgarbage",
+                                      11, 0755, &diag),
+               &diag);
+  const char *const programs[] = {"true", "byoc-no-such-program", path};
+  for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    const size_t before = byoc_test_count_entries("/proc/self/fd");
+    run_t r = run((const char *const[]){programs[i], NULL}, NULL);
+    assert_int_equal(byoc_test_count_entries("/proc/self/fd"), before);
+    byoc_string_deinit(&r.output);
+  }
+  free(path);
+  free(folder);
+}
+
 static void looks_programs_up(void **state) {
   (void)state;
   assert_true(byoc_program_exists("sh"));
@@ -229,6 +251,7 @@ int main(void) {
       cmocka_unit_test(endless_output_meets_the_limit),
       cmocka_unit_test(grandchild_may_keep_the_pipe),
       cmocka_unit_test(missing_programs),
+      cmocka_unit_test(no_file_stays_open),
       cmocka_unit_test(looks_programs_up),
       cmocka_unit_test(output_without_memory),
   };

@@ -94,7 +94,7 @@ static void test_c5_records_are_kept(void **state) {
   put(database, 1, 12.5);
   put(database, 2, INFINITY);
   put(database, 1, 13.25); // replaces
-  const byoc_calibration_t machine = {.flops_per_ns = 200, .bytes_per_ns = 10};
+  const byoc_calibration_t machine = {.flops_per_ns = 200, .bytes_per_ns = 10, .peaks = {[BYOC_ARITHMETIC_INT8] = 800}};
   byoc_cost_database_put_calibration(database, "here", &machine);
   byoc_cost_database_close(database);
   database = open_database(fixture->path);
@@ -111,6 +111,8 @@ static void test_c5_records_are_kept(void **state) {
   byoc_calibration_t calibration;
   assert_true(byoc_cost_database_get_calibration(database, "here", &calibration));
   assert_true(calibration.flops_per_ns == 200);
+  assert_true(byoc_calibration_peak(&calibration, BYOC_ARITHMETIC_INT8) == 800);
+  assert_true(byoc_calibration_peak(&calibration, BYOC_ARITHMETIC_BF16) == 200);
   assert_false(byoc_cost_database_get_calibration(database, "there", &calibration));
   assert_int_equal(count(database), 2);
   byoc_cost_database_close(database);
@@ -375,6 +377,42 @@ static void test_cannot_be_used(void **state) {
   free(nowhere);
 }
 
+// A file of a later byoc and one of another program are not used, and stay as they are.
+static void test_files_of_others(void **state) {
+  fixture_t *fixture = *state;
+  static const struct {
+    const char *sql, *reason;
+  } rows[] = {{"CREATE TABLE theirs (x); PRAGMA user_version = 1000", "it was written by a later byoc"},
+              {"CREATE TABLE theirs (x)", "it is another program's database"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    char name[32], *data[2];
+    size_t sizes[2];
+    snprintf(name, sizeof(name), "of_others%zu.sqlite", i);
+    char *path = byoc_path_join(byoc_allocator_system(), fixture->folder, name);
+    sqlite3 *file = NULL;
+    assert_int_equal(sqlite3_open(path, &file), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(file, rows[i].sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(file), SQLITE_OK);
+    byoc_diag_t diag = {0};
+    byoc_test_ok(byoc_file_read(path, byoc_allocator_system(), &diag, &data[0], &sizes[0]), &diag);
+    byoc_cost_database_t *database = open_database(path);
+    assert_null(byoc_cost_database_path(database));
+    byoc_cost_record_t found;
+    put(database, 1, 5);
+    assert_true(get(fixture, database, 1, &found)); // it is kept in memory
+    size_t number = 0;
+    byoc_test_error(byoc_cost_database_visit(database, count_record, &number, &diag), BYOC_IO, &diag, rows[i].reason);
+    byoc_cost_database_close(database);
+    byoc_diag_clear(&diag);
+    byoc_test_ok(byoc_file_read(path, byoc_allocator_system(), &diag, &data[1], &sizes[1]), &diag);
+    assert_int_equal(sizes[1], sizes[0]);
+    assert_memory_equal(data[1], data[0], sizes[0]);
+    free(data[0]);
+    free(data[1]);
+    free(path);
+  }
+}
+
 // Where SQLite can make no log beside it, a database is read all the same, whatever its path looks like in a URI.
 static void test_read_only(void **state) {
   fixture_t *fixture = *state;
@@ -424,6 +462,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_c5_processes_share_a_file, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_disk_full, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_cannot_be_used, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_files_of_others, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_memory, set_up, tear_down),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,33 @@
 #include "core/ir/module_text.h"
 
 static const char graph_text[] = "module {opset_import. = 17} {\n"
+                                 "  constant @scale : f32[] = splat 0.5\n"
+                                 "  constant @zero : u8[] = splat 3\n"
+                                 "  constant @signed_zero : i8[] = splat 0\n"
+                                 "  constant @filter : i8[16,8,3,3] = splat 1\n"
+                                 "  constant @matrix : i8[64,32] = splat 1\n"
+                                 "  func @quantised(%x : u8[1,8,10,10]) -> (%y : u8[1,16,8,8]) {\n"
+                                 "    %y = QLinearConv@10(%x, @scale, @zero, @filter, @scale, @signed_zero, @scale, "
+                                 "@zero) : u8[1,16,8,8]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @quantised_product(%x : u8[5,64]) -> (%y : u8[5,32]) {\n"
+                                 "    %y = QLinearMatMul@10(%x, @scale, @zero, @matrix, @scale, @signed_zero, @scale, "
+                                 "@zero) : u8[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @integers(%x : u8[1,8,10,10]) -> (%y : i32[1,16,8,8]) {\n"
+                                 "    %y = ConvInteger@10(%x, @filter) : i32[1,16,8,8]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @integer_product(%x : u8[5,64]) -> (%y : i32[5,32]) {\n"
+                                 "    %y = MatMulInteger@10(%x, @matrix) : i32[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
+                                 "  func @half(%x : f16[5,64], %w : f16[64,32]) -> (%y : f16[5,32]) {\n"
+                                 "    %y = MatMul@13(%x, %w) : f16[5,32]\n"
+                                 "    return %y\n"
+                                 "  }\n"
                                  "  constant @w : f32[16,8,3,3] = splat 1.0\n"
                                  "  constant @m : f32[64,32] = splat 1.0\n"
                                  "  constant @t : f32[8,4,2,2] = splat 1.0\n"
@@ -91,6 +118,87 @@ static void test_c4_work_is_counted(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+// Products of integers are counted by their filter, which is not operand 1, and against the machine's peak of their
+// type; so are those of each type of floats.
+static void test_each_type_has_its_peak(void **state) {
+  (void)state;
+  static const struct {
+    const char *name, *precision;
+    byoc_arithmetic_t type;
+    double flops;
+  } cases[] = {
+      {"quantised", "int8", BYOC_ARITHMETIC_INT8, 2.0 * 16 * 64 * 8 * 9},
+      {"quantised_product", "int8", BYOC_ARITHMETIC_INT8, 2.0 * 5 * 32 * 64},
+      {"integers", "int8", BYOC_ARITHMETIC_INT8, 2.0 * 16 * 64 * 8 * 9},
+      {"integer_product", "int8", BYOC_ARITHMETIC_INT8, 2.0 * 5 * 32 * 64},
+      {"half", "f16", BYOC_ARITHMETIC_F16, 2.0 * 5 * 32 * 64},
+      {"product", "f32", BYOC_ARITHMETIC_F32, 2.0 * 5 * 32 * 64},
+      {"pool", "f32", BYOC_ARITHMETIC_F32, 0},
+  };
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_string_t text;
+  byoc_string_init(&text, byoc_allocator_system());
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    const byoc_function_t *function = byoc_graph_module_find(module, cases[i].name);
+    const byoc_work_t work = byoc_function_work(function);
+    byoc_string_clear(&text);
+    byoc_function_precision(function, &text);
+    byoc_test_same_text(text.data, cases[i].precision);
+    if (work.products[cases[i].type] != cases[i].flops || work.product_flops != cases[i].flops)
+      fail_msg("%s: %g of %g", cases[i].name, work.products[cases[i].type], work.product_flops);
+    assert_int_equal(byoc_work_arithmetic(&work), cases[i].type);
+  }
+  byoc_string_deinit(&text);
+  static const byoc_backend_t row;
+  byoc_target_kind_t backend = {.name = "b", .backend = &row};
+  byoc_target_t target = {.kind = &backend};
+  byoc_estimator_t slow = {.calibration = {.flops_per_ns = 0.1, .bytes_per_ns = 10}, .thread_count = 1}, fast = slow;
+  fast.calibration.peaks[BYOC_ARITHMETIC_INT8] = 0.4;
+  const byoc_function_t *bytes = byoc_graph_module_find(module, "quantised");
+  const byoc_function_t *floats = byoc_graph_module_find(module, "conv");
+  assert_true(byoc_estimate_ns(&fast, bytes, &target) < 0.3 * byoc_estimate_ns(&slow, bytes, &target));
+  assert_true(byoc_bound_ns(&fast, bytes, &target) < 0.3 * byoc_bound_ns(&slow, bytes, &target));
+  assert_true(byoc_estimate_ns(&fast, floats, &target) == byoc_estimate_ns(&slow, floats, &target));
+  byoc_graph_module_destroy(module);
+}
+
+static double tenth(void *self, const byoc_target_t *target) {
+  (void)self, (void)target;
+  return 0.1;
+}
+
+// A bound must stay below what bytes take if a target may compute f32 by bytes.
+static void test_bounds_allow_for_less_precision(void **state) {
+  (void)state;
+  static const byoc_backend_t exact, rounding = {.relative_error = tenth};
+  byoc_target_kind_t kinds[] = {{.name = "a", .backend = &exact}, {.name = "b", .backend = &rounding}};
+  byoc_target_t targets[] = {{.kind = &kinds[0]}, {.kind = &kinds[1]}};
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(graph_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_estimator_t machine = {.calibration = {.flops_per_ns = 0.1, .bytes_per_ns = 10}, .thread_count = 1};
+  machine.calibration.peaks[BYOC_ARITHMETIC_INT8] = 0.4;
+  const byoc_function_t *product = byoc_graph_module_find(module, "product");
+  assert_true(byoc_bound_ns(&machine, product, &targets[1]) < 0.3 * byoc_bound_ns(&machine, product, &targets[0]));
+  byoc_graph_module_destroy(module);
+}
+
+// Of another machine, byoc/isa.def says how types compare with f32.
+static void test_peaks_of_other_machines(void **state) {
+  (void)state;
+  byoc_estimator_t machine = {.calibration = {.flops_per_ns = 100, .peaks = {[BYOC_ARITHMETIC_INT8] = 300}}};
+  byoc_estimator_t other = machine, plain = machine;
+  byoc_estimator_limit(&machine, UINT64_C(1) << BYOC_CPU_AVX512VNNI, false);
+  assert_true(byoc_calibration_peak(&machine.calibration, BYOC_ARITHMETIC_INT8) == 300);
+  byoc_estimator_limit(&other, UINT64_C(1) << BYOC_CPU_I8MM | UINT64_C(1) << BYOC_CPU_BF16, true);
+  assert_true(byoc_calibration_peak(&other.calibration, BYOC_ARITHMETIC_INT8) == 400);
+  assert_true(byoc_calibration_peak(&other.calibration, BYOC_ARITHMETIC_BF16) == 200);
+  byoc_estimator_limit(&plain, 0, false); // -mcpu leaves the products of bytes out
+  assert_true(byoc_calibration_peak(&plain.calibration, BYOC_ARITHMETIC_INT8) == 100);
+}
+
 static void test_c4_estimates_follow_the_machine(void **state) {
   (void)state;
   static const byoc_backend_t row;
@@ -158,6 +266,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c4_work_is_counted),
       cmocka_unit_test(test_c4_estimates_follow_the_machine),
+      cmocka_unit_test(test_each_type_has_its_peak),
+      cmocka_unit_test(test_bounds_allow_for_less_precision),
+      cmocka_unit_test(test_peaks_of_other_machines),
       cmocka_unit_test(test_c4_a_machine_is_calibrated_once),
       cmocka_unit_test(test_model_bytes),
   };

@@ -59,7 +59,7 @@ static const char good[] =
     "      ],\n"
     "      \"regions\": [\n"
     "        {\"target\": 0, \"rule\": \"cutlass.conv_act\", \"nodes\": [0, 1], \"candidate\": 0, \"cost_ns\": 8000.0, "
-    "\"source\": \"measured\"},\n"
+    "\"source\": \"measured\", \"precision\": \"f32\", \"lapse\": \"too short for int8\"},\n"
     "        {\"target\": 0, \"rule\": \"cutlass.any\", \"nodes\": [2], \"given_back\": true}\n"
     "      ],\n"
     "      \"candidates\": [\n"
@@ -108,6 +108,9 @@ static void test_c10_every_field_is_read(void **state) {
   assert_int_equal(block->nodes.data[1].region, 0);
   assert_int_equal(block->nodes.data[2].region, UINT32_MAX); // what was given back holds nothing
   assert_int_equal(block->regions.data[1].candidate, UINT32_MAX);
+  assert_string_equal(block->regions.data[0].precision, "f32");
+  assert_string_equal(block->regions.data[0].lapse, "too short for int8");
+  assert_null(block->regions.data[1].precision);
   assert_true(isnan(block->regions.data[1].cost_ns));
   assert_true(isinf(block->candidates.data[1].cost_ns));
   assert_string_equal(block->candidates.data[1].reason, "it crashed");

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/compile/build.h"
+#include "core/compile/lineage.h"
 #include "core/compile/placed.h"
 #include "core/compile/placing.h"
 #include "core/ir/module_text.h"
@@ -191,6 +192,23 @@ static void test_lent(void **state) {
   byoc_graph_module_destroy(module);
 }
 
+static byoc_status_t note_lineage(void *module, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_lineage_t *lineage = NULL;
+  byoc_status_t status = byoc_lineage_create(module, allocator, &diag, &lineage);
+  byoc_lineage_destroy(lineage);
+  return status;
+}
+
+static void test_a_lineage_without_memory_leaves_nothing(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_test_ok(byoc_graph_parse(model_text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  byoc_test_each_allocation_fails(note_lineage, module, false);
+  byoc_graph_module_destroy(module);
+}
+
 static void test_dimensions_are_for_onnx(void **state) {
   (void)state;
   fixture_t fixture;
@@ -328,6 +346,7 @@ int main(void) {
       cmocka_unit_test(test_cancelled),
       cmocka_unit_test(test_extents),
       cmocka_unit_test(test_lent),
+      cmocka_unit_test(test_a_lineage_without_memory_leaves_nothing),
       cmocka_unit_test(test_dimensions_are_for_onnx),
       cmocka_unit_test(test_features_are_listed_once),
       cmocka_unit_test(test_features_of_the_program),

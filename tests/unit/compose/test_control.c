@@ -2,6 +2,7 @@
 // Control flow of static programs, from graphs and from texts: compiled and evaluated, they agree.
 #include <stdlib.h>
 
+#include "core/compose/c/host_c.h"
 #include "core/hostir/lower/lower_program.h"
 #include "core/hostir/text/program_text.h"
 #include "core/hostir/verify/in_place.h"
@@ -234,6 +235,42 @@ static void test_h7_loops_count_by_steps_and_backwards(void **state) {
   }
   assert_memory_equal(results.values[2], x, sizeof(x)); // no turns
   close_model(&m);
+}
+
+// Is a scalar of the program checked where it is set?
+static bool checks_a_scalar(const byoc_host_program_t *program) {
+  const byoc_compose_options_t options = {.model_name = "model", .cpu_features = ""};
+  byoc_data_layout_t layout;
+  byoc_host_c_t host;
+  byoc_string_t text;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_data_layout_create(&program, 1, false, byoc_allocator_system(), &diag, &layout), &diag);
+  byoc_test_ok(byoc_host_c_init(program, &options, &layout, byoc_allocator_system(), &diag, &host), &diag);
+  byoc_string_init(&text, byoc_allocator_system());
+  byoc_test_ok(byoc_host_c_emit(&host, &(byoc_host_c_metadata_t){.size_bytes = 2}, &text), &diag);
+  const bool checks = strstr(text.data, "= byoc_frame_set_symbol(") != NULL;
+  byoc_string_deinit(&text);
+  byoc_host_c_deinit(&host);
+  byoc_data_layout_deinit(&layout);
+  return checks;
+}
+
+// Each turn of a loop sets its index: where it cannot be negative, that costs no check.
+static void test_h7_an_index_from_zero_is_not_checked(void **state) {
+  (void)state;
+  static const char *const begins[] = {"0", "-1"};
+  for (size_t i = 0; i < 2; ++i) {
+    model_t m;
+    char text[1024];
+    snprintf(text, sizeof(text),
+             HOST("input %%x : f32[4]\n output %%y : f32[4]\n",
+                  "copy %%x -> %%y\n"
+                  "loop I from %s to 3 body { kernel plus(%%y) [I] -> (%%y) }"),
+             begins[i]);
+    open_text(text, &m);
+    assert_int_equal(checks_a_scalar(m.program), i == 1);
+    close_model(&m);
+  }
 }
 
 // Rows and columns of a matrix by two loops; a branch in a loop, whose cases write the same slice.
@@ -479,6 +516,7 @@ int main(void) {
       cmocka_unit_test(test_h7_each_turn_adds_a_slice),
       cmocka_unit_test(test_h7_the_index_is_a_scalar_of_kernels),
       cmocka_unit_test(test_h7_loops_count_by_steps_and_backwards),
+      cmocka_unit_test(test_h7_an_index_from_zero_is_not_checked),
       cmocka_unit_test(test_h7_nested_loops_write_slices),
       cmocka_unit_test(test_h7_runs_refuse_with_the_same_words),
       cmocka_unit_test(test_h7_counted_loops_carry_values),

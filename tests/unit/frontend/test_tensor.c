@@ -93,6 +93,15 @@ static void reads_packed_nibbles(void **state) {
     assert_int_equal(constant->size_bytes, 2);
     assert_memory_equal(constant->data, "\x21\x03", 2);
     byoc_graph_module_destroy(module);
+    // An even number fills its words.
+    pairs[1] = 0x43;
+    model = make_model(onnx, "4", &tensor);
+    tensor->n_int32_data = 2;
+    tensor->int32_data = pairs;
+    module = read_tensor(model, &constant);
+    assert_int_equal(constant->size_bytes, 2);
+    assert_memory_equal(constant->data, "\x21\x43", 2);
+    byoc_graph_module_destroy(module);
   }
 }
 

@@ -37,7 +37,7 @@ static const char whole[] =
     "  require (K is_1_or N)\n"
     "  allocate %t\n"
     "  kernel k(%w, none) [N * 2, floordiv(K, 2)] -> (%t) flops 8192 \"MatMul \\\"a\\\"\"\n"
-    "  packed \"odd symbol\"(%t, %bound) -> (%v) workspace %s of @fast flops 0.5\n"
+    "  packed \"odd symbol\"(%t, %bound) -> (%v) workspace %s of @fast flops 0.5 int8\n"
     "  engine run_0(%v) -> (%t) by \"engine\" \"json_0\" of @\"12\"\n"
     "  c_call status sgemm(%w, %t) -> (%v) with (i32 101, i64 -7, f32 0.5, f64 -inf, operand 1 + 4 step 8, result 0 + "
     "-4, null, runtime) times 3 start operand 1\n"

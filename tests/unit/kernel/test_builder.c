@@ -67,8 +67,9 @@ static void names_that_end_in_digits_stay_unique(void **state) {
 // What a kernel calls something is never what its text in C calls something else.
 static void names_of_c_are_not_taken(void **state) {
   (void)state;
-  static const char *const stems[] = {"t_",  "dim_",  "args_", "log", "exp", "atan", "y",   "byoc_copy", "BYOC_X",
-                                      "int", "_Bool", "__v",   "",    "9",   "j",    "a b", "m_nan",     "line_end"};
+  static const char *const stems[] = {"t_",        "dim_",   "args_", "log",      "exp",        "atan",      "y",
+                                      "byoc_copy", "BYOC_X", "int",   "_Bool",    "__v",        "",          "9",
+                                      "j",         "a b",    "m_nan", "line_end", "line_first", "line_count"};
   fixture_t f;
   begin(&f);
   const byoc_type_t *type = byoc_type_tensor_static(&f.arena, BYOC_DTYPE_F32, 1, (const int64_t[]){1});

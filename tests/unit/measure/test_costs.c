@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
@@ -17,6 +18,7 @@
 #include "core/ir/module_text.h"
 #include "core/measure/compare.h"
 #include "core/measure/costs.h"
+#include "core/measure/regions.h"
 #include "core/plugin/registry.h"
 
 static const char graph_text[] =
@@ -638,6 +640,64 @@ static void test_comparison(void **state) {
                   "element 0 of y");
 }
 
+// Is an artifact made of a function for this target?
+static bool is_composed(fixture_t *fixture, const char *function, size_t target) {
+  char *output = byoc_path_join(byoc_allocator_system(), fixture->folder, "candidate.so");
+  const byoc_cost_build_t request = {.functions = {byoc_graph_module_find(fixture->module, function)},
+                                     .count = 1,
+                                     .target = fixture->targets.targets.data[target],
+                                     .native = fixture->targets.targets.data[fixture->targets.targets.count - 1],
+                                     .thread_count = 1,
+                                     .folder = fixture->folder,
+                                     .output = output};
+  byoc_cost_build_answer_t answer;
+  byoc_diag_t diag = {0};
+  const byoc_child_limits_t limits = {.timeout_ms = 60000};
+  byoc_test_ok(
+      byoc_child_run(&limits, byoc_build_candidates, (void *)(uintptr_t)&request, &answer, sizeof(answer), &diag),
+      &diag);
+  if (answer.status != BYOC_OK) fail_msg("%s", answer.message);
+  const bool is_there = byoc_file_exists(output);
+  assert_int_equal(answer.parts[0].is_given_back, !is_there);
+  free(output);
+  return is_there;
+}
+
+// A region that its backend gives back would be computed by target c: to compile and to time that would be for nothing.
+static void test_nothing_is_made_of_what_is_given_back(void **state) {
+  (void)state;
+  static const char *const targets[] = {"faulty -fault=decline; c -O=1", "faulty; c -O=1"};
+  for (size_t i = 0; i < 2; ++i) {
+    fixture_t fixture;
+    open_measurer(&fixture, targets[i]);
+    assert_int_equal(is_composed(&fixture, "relu", 0), i == 1);
+    close_measurer(&fixture);
+  }
+}
+
+static double trial_ns(const char *body) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  char text[512];
+  snprintf(text, sizeof(text),
+           "module {\n  func @main(%%x : f32[512,512]) -> (%%y : f32[512,512]) {\n%s    return %%y\n  }\n}\n", body);
+  byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &module), &diag);
+  const double ns = byoc_region_trial_ns(byoc_graph_module_main(module));
+  byoc_graph_module_destroy(module);
+  return ns;
+}
+
+// Of a region with one large product only windows are interpreted; with two, the first one is interpreted whole.
+static void test_comparing_two_products_takes_longer(void **state) {
+  (void)state;
+  const double none_ns = trial_ns("    %y = Relu@14(%x) : f32[512,512]\n");
+  const double one_ns = trial_ns("    %y = MatMul@13(%x, %x) : f32[512,512]\n");
+  const double two_ns =
+      trial_ns("    %0 = MatMul@13(%x, %x) : f32[512,512]\n    %y = MatMul@13(%0, %x) : f32[512,512]\n");
+  assert_true(none_ns < one_ns && one_ns < 1e9 && two_ns > 1e9);
+  assert_true(isinf(trial_ns("    %y = RandomUniformLike@1(%x) : f32[512,512]\n")));
+}
+
 // Whoever started this program may have limited it (tools/mutate limits its processor time). What fails under a limit
 // is not remembered, which most tests here would take for an error.
 static bool lift_limits(void) {
@@ -659,6 +719,8 @@ int main(void) {
   }
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_comparison),
+      cmocka_unit_test(test_nothing_is_made_of_what_is_given_back),
+      cmocka_unit_test(test_comparing_two_products_takes_longer),
       cmocka_unit_test(test_c4_c5_sound_candidates_are_measured_once),
       cmocka_unit_test(test_a_library_that_travels_along_counts_once),
       cmocka_unit_test(test_c4_faults_cost_infinity),

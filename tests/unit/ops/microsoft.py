@@ -212,6 +212,7 @@ def group_queries():
     prompt = [Input(2, 3, 32), Input(2, 3, 16), Input(2, 3, 16), None, None, ints(2, 2), np.array([3], "int32")]
     case("GroupQueryAttention", prompt, 3, **heads)
     case("GroupQueryAttention", prompt, 3, **heads, local_window_size=2, softcap=0.5, rows_only=True)
+    case("GroupQueryAttention", prompt, **heads, local_window_size=1, rows_only=True)
     case("GroupQueryAttention", prompt[:5] + [ints(2, 1), prompt[6]], causal=0, **heads, rows_only=True)
     case("GroupQueryAttention", prompt, smooth_softmax=1, **heads, rows_only=True)
     case("GroupQueryAttention", step + [one, three], 3, **heads)

@@ -6,7 +6,7 @@
 #include "infer_support.h"
 #include "ops_support.h"
 
-enum { MAX_ROWS = 9 };
+enum { MAX_ROWS = 10 };
 
 static const byoc_op_attribute_t alpha_attributes[] = {{BYOC_ATTR_FLOAT("alpha", 1.0)}, BYOC_ATTR_END};
 static const byoc_op_attribute_t mode_attributes[] = {{BYOC_ATTR_CHOICE("mode", "sum", "mean")},
@@ -66,6 +66,8 @@ static const byoc_op_declaration_t sample_declarations[] = {
      .loops = "var sum : f32 = 0.0\n"
               "serial n in 0 .. N { sum = sum + x[n * N + n] }\n"
               "y[0] = sum"},
+    {.name = "Scores", // a rest of several dimensions that two operands have at other places
+     .signature = "(x: f32[N, B...], y: f32[B...]) -> (z: f32[N])"},
     {.name = "Opaque", .signature = "(x: f32[2, N]) -> (y: i32[N, N])"},
 };
 enum { SAMPLES = sizeof sample_declarations / sizeof *sample_declarations };
@@ -307,6 +309,11 @@ static void test_types_are_inferred(void **state) {
       {"", "%x : f32[]", "com.acme::RowSum@1(%x) {step = 1}", 1,
        "! operand 0 ('x') is f32[], but has at least 1 dimension"},
       {"", "%x : f32[2,2]", "com.acme::Take@1(%x) {step = 1}", 1, "! operand 0 ('x') is f32[2,2], but has 1 dimension"},
+      {"", "%x : f32[5,2,3,4], %y : f32[2,3,4]", "com.acme::Scores@1(%x, %y)", 1, "f32[5]"},
+      {"", "%x : f32[5,2,3,4], %y : f32[2,4,3]", "com.acme::Scores@1(%x, %y)", 1,
+       "! operand 1: expected 3 in dimension 1, got f32[2,4,3]"},
+      {"", "%x : f32[5,2,3,4], %y : f32[2,3]", "com.acme::Scores@1(%x, %y)", 1,
+       "! operand 1 ('y') has 2 dimensions 'B...', but operand 0 has 3"},
       {"", "%x : f32[3,2]", "com.acme::Opaque@1(%x)", 1, "! operand 0: expected 2 in dimension 0, got f32[3,2]"},
       {"", "%x : f32[2]", "com.acme::Take@1(%x) {step = 1, pads = [-9]}", 1,
        "! dimension 0 of result 0 ('y') would be -7"},

@@ -595,6 +595,19 @@ static void probe_features(const byoc_host_t *host, byoc_codegen_t *codegen, voi
   assert_int_equal(host->codegen->require_cpu_features(codegen, "avx"), BYOC_OK);
 }
 
+static void probe_precision(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  (void)argument;
+  byoc_function_t *function = host->codegen->function_at(codegen, 0);
+  assert_string_equal(host->codegen->cpu_vendor(codegen), "");
+  assert_int_equal(host->codegen->report_precision(codegen, function, "int8", NULL), BYOC_OK);
+  assert_int_equal(host->codegen->report_precision(codegen, function, "f32", "too short"), BYOC_OK);
+}
+
+static void probe_precision_of_nothing(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  (void)argument;
+  assert_int_equal(host->codegen->report_precision(codegen, NULL, "int8", NULL), BYOC_INVALID_ARGUMENT);
+}
+
 static void probe_missing_feature(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
   (void)argument;
   assert_int_not_equal(host->codegen->require_cpu_features(codegen, "avx512f"), BYOC_OK);
@@ -607,6 +620,13 @@ static void test_features_and_constants(void **state) {
   byoc_test_ok(probe(&run, probe_constant, NULL), &run.diag);
   byoc_test_ok(probe(&run, probe_features, NULL), &run.diag);
   assert_string_equal(run.report.required_cpu_features.data, "avx avx2 fma");
+  byoc_test_ok(probe(&run, probe_precision, NULL), &run.diag);
+  const byoc_codegen_result_t *last = &run.report.results.data[run.report.results.count - 2];
+  assert_string_equal(last->precision, "f32"); // the last report counts
+  assert_string_equal(last->lapse, "too short");
+  assert_null(last[1].precision);
+  byoc_test_error(probe(&run, probe_precision_of_nothing, NULL), BYOC_INVALID_ARGUMENT, &run.diag,
+                  "a precision is reported without a name or for a function that is not one of this run");
   byoc_test_error(probe(&run, probe_missing_feature, NULL), BYOC_INVALID_ARGUMENT, &run.diag,
                   "it requires the processor feature 'avx512f', which the artifact's processor does not have");
   end(&run);

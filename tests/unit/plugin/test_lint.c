@@ -49,18 +49,41 @@ static void test_numbers(void **state) {
 static void test_attributes(void **state) {
   (void)state;
   expect("Conv[groups=1](%x, @w)", "Conv has no attribute 'groups'; did you mean 'group'?\n");
-  expect("Conv[pads=1](%x, @w)",
-         "attribute 'pads' of Conv is neither a number nor a string: a predicate has to look at it\n");
+  expect("ConstantOfShape[value=1](%x)",
+         "attribute 'value' of ConstantOfShape is neither a number, nor a string, nor a "
+         "list of them: a predicate has to look at it\n");
+  expect("Conv[pads=1](%x, @w)", "attribute 'pads' of Conv is a list of numbers and is compared with a number\n");
+  expect("Conv[group=[1]](%x, @w)", "attribute 'group' of Conv is a number and is compared with a list of numbers\n");
+  expect("Conv[pads=[\"1\"]](%x, @w)",
+         "attribute 'pads' of Conv is a list of numbers and is compared with a list of texts\n");
+  expect("Transpose[perm=[1,0]](Conv[pads=[]](%x, @w))", "");
   expect("Conv[group=\"1\"](%x, @w)", "attribute 'group' of Conv is a number and is compared with a text\n");
   expect("Conv[auto_pad=1](%x, @w)", "attribute 'auto_pad' of Conv is a text and is compared with a number\n");
   expect("Conv[auto_pad=\"SAME_UPER\"](%x, @w)",
          "attribute 'auto_pad' of Conv is never \"SAME_UPER\"; did you mean \"SAME_UPPER\"?\n");
 }
 
+// Operators that are never there when rules are asked; those that are written out only if no rule takes them are.
+static void test_spellings(void **state) {
+  (void)state;
+#define NEVER " is always rewritten to operators of ai.onnx before rules are asked, so that no rule matches it\n"
+  expect("Relu(com.microsoft::QuantizeLinear(%x, @s, @z))", "com.microsoft::QuantizeLinear" NEVER);
+  const char *const names[] = {"Relu", "com.microsoft::QLinearConv"};
+  const byoc_rule_t group = {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "x.y", .operators = {names, 2}};
+  expect_rule(&group, "com.microsoft::QLinearConv" NEVER);
+  expect("com.microsoft::FusedMatMul(%a, %b)", "");
+  expect("com.microsoft::QLinearAdd(%a, @as, @az, %b, @bs, @bz, @ys, @yz)", "");
+  expect("Reshape(%a, @shape)", "");
+}
+
 static void test_good_patterns(void **state) {
   (void)state;
   expect("Relu?(Add?(c:Conv[group=1, auto_pad=\"NOTSET\"](%x, @w), @b))", "");
   expect("Conv(...)", "");
+  // Those of docs/low-precision.md.
+  expect("{Relu|Clip}?(QLinearConv[group=1](%x<u8|i8>, @xs, @xz, @w<i8>, @ws, @wz, @ys, @yz, @bias), ...)", "");
+  expect("com.microsoft::QLinearAdd<u8>(%a, @as, @az, %b, @bs, @bz, @ys, @yz)", "");
+  expect("QuantizeLinear(Tanh(DequantizeLinear(%x, @xs, @xz)), @ys, @yz)", "");
   expect("Split(...)#3", "");
   expect("Concat(%a, %b, %c, %d, %e)", "");
   expect("(LeakyRelu[alpha=0.01](%x) | Clip(%x, @low, @high))", "");
@@ -94,8 +117,8 @@ static void test_told_when_verbose(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_numbers),
-                                     cmocka_unit_test(test_attributes), cmocka_unit_test(test_good_patterns),
-                                     cmocka_unit_test(test_told_when_verbose)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_names),         cmocka_unit_test(test_numbers),
+                                     cmocka_unit_test(test_attributes),    cmocka_unit_test(test_spellings),
+                                     cmocka_unit_test(test_good_patterns), cmocka_unit_test(test_told_when_verbose)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

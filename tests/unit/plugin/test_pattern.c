@@ -265,6 +265,43 @@ static void test_repeated_names(void **state) {
   expect(square, "Mul(n:Neg(%a), n:Neg(%a))", "Neg Mul; n=Neg; a=x");
 }
 
+static void test_b35_rules_say_which_element_types_they_take(void **state) {
+  (void)state;
+  const char *relu = "%r = Relu@14(%x) : f32[4,4]\n return %r\n";
+  expect(relu, "Relu<f16|f32>(%a)", "Relu; a=x");
+  expect(relu, "Relu<f32 | bf16, 2>(%a<f32|f64>)", "Relu; a=x");
+  expect(relu, "Relu<f16|bf16>(%a)", "none");
+  expect(relu, "Relu<f16|f32, 4>(%a)", "none");
+  byoc_diag_t diag = {0};
+  const byoc_pattern_t *pattern = NULL;
+  byoc_test_ok(byoc_pattern_parse("Relu<f32>(Add<f16|f32>(%a, @b<u8>))", "rule", &arena, &diag, &pattern), &diag);
+  const uint64_t types = UINT64_C(1) << BYOC_DTYPE_F32 | UINT64_C(1) << BYOC_DTYPE_F16 | UINT64_C(1) << BYOC_DTYPE_U8;
+  assert_true(byoc_pattern_element_types(pattern) == types);
+}
+
+static void test_b36_lists_of_attributes_are_tested(void **state) {
+  (void)state;
+  const char *turned = "%r = Transpose@13(%x) {perm = [0, 1]} : f32[4,4]\n return %r\n";
+  expect(turned, "Transpose[perm=[0,1]](%a)", "Transpose; a=x");
+  expect(turned, "Transpose[perm = [ 0 , 1.0 ] ](%a)", "Transpose; a=x");
+  expect(turned, "Transpose[perm=[1,0]](%a)", "none");
+  expect(turned, "Transpose[perm=[0]](%a)", "none");
+  expect(turned, "Transpose[perm=[0,1,2]](%a)", "none");
+  expect(turned, "Transpose[perm=[]](%a)", "none");
+  expect(turned, "Transpose[perm=[\"0\",\"1\"]](%a)", "none");
+  expect(turned, "Transpose[perm=0](%a)", "none");
+  // What the operator does without the attribute.
+  const char *plain = "%r = Transpose@13(%x) : f32[4,4]\n return %r\n";
+  expect(plain, "Transpose[perm=[1,0]](%a)", "Transpose; a=x");
+  expect(plain, "Transpose[perm=[0,1]](%a)", "none");
+  const char *conv = "%r = Conv@11(%i, @k) : f32[1,4,8,8]\n return %r\n";
+  expect(conv, "Conv[strides=[1,1], dilations=[1,1], pads=[0,0,0,0], group=1](%a, @)", "Conv; a=i");
+  expect(conv, "Conv[strides=[2,2]](%a, @)", "none");
+  const char *same = "%r = Conv@11(%i, @k) {auto_pad = \"SAME_UPPER\"} : f32[1,4,8,8]\n return %r\n";
+  expect(same, "Conv[strides=[1,1]](%a, @)", "Conv; a=i");
+  expect(same, "Conv[pads=[0,0,0,0]](%a, @)", "none");
+}
+
 static void test_attributes(void **state) {
   (void)state;
   const char *plain = "%r = Conv@11(%i, @k) : f32[1,4,8,8]\n return %r\n";
@@ -445,8 +482,13 @@ static void test_syntax_errors(void **state) {
   expect_error("Relu?()", 8, "an operand for the optional operator");
   expect_error("Conv[](%x)", 6, "an attribute's name");
   expect_error("Conv[group](%x)", 11, "'='");
-  expect_error("Conv[group=](%x)", 12, "a number or a quoted string");
-  expect_error("Conv[group=nan](%x)", 12, "a number or a quoted string");
+  expect_error("Conv[group=](%x)", 12, "a number, a quoted string, or a list of them in '[' and ']'");
+  expect_error("Conv[group=nan](%x)", 12, "a number, a quoted string, or a list of them in '[' and ']'");
+  expect_error("Conv[pads=[1,](%x)", 14, "a number or a quoted string");
+  expect_error("Conv[pads=[1,\"a\"]](%x)", 14, "numbers alone or strings alone in a list");
+  expect_error("Conv[pads=[1 2]](%x)", 14, "']'");
+  expect_error("%x<f32|>", 8, "an element type");
+  expect_error("%x<f32|_>", 8, "an element type");
   expect_error("Conv[group=1", 13, "']'");
   expect_error("Conv[pad=\"x](%x)", 11, "a closing quote");
   expect_error("Conv[group=99999999999999999999](%x)", 12, "an integer of at most 64 bits");
@@ -533,6 +575,8 @@ int main(void) {
       cmocka_unit_test(test_alternatives),
       cmocka_unit_test(test_commuted),
       cmocka_unit_test(test_repeated_names),
+      cmocka_unit_test(test_b35_rules_say_which_element_types_they_take),
+      cmocka_unit_test(test_b36_lists_of_attributes_are_tested),
       cmocka_unit_test(test_attributes),
       cmocka_unit_test(test_escapes),
       cmocka_unit_test(test_filter),

@@ -17,7 +17,7 @@ typedef int32_t (*hook_t)(void *self, byoc_codegen_t *codegen);
 static byoc_status_t run_passes(void *self, byoc_function_t *const *functions, size_t function_count,
                                 const char *passes, byoc_diag_t *diag) {
   (void)self;
-  return byoc_pass_run_list_on(functions, function_count, passes, diag);
+  return byoc_pass_run_list_on(functions, function_count, passes, NULL, diag);
 }
 
 // %y belongs to main, and has as much to fold as @part.

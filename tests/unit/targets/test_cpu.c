@@ -45,6 +45,7 @@ static void test_instruction_sets(void **state) {
   assert_int_equal(parse("avx512"), parse("avx2") | parse("avx512f+avx512bw+avx512dq+avx512vl"));
   assert_int_equal(parse("avx512_vnni"), parse("avx512") | BIT(AVX512VNNI));
   assert_int_equal(parse("avx512_bf16"), parse("avx512") | BIT(AVX512VNNI) | BIT(AVX512BF16));
+  assert_int_equal(parse("avx512_fp16"), parse("avx512_bf16") | BIT(AVX512FP16));
   assert_int_equal(parse("avx512+avx512_vnni"), parse("avx512_vnni"));
   assert_int_equal(parse("x86-64-v3+avx_vnni"), parse("x86-64-v3") | BIT(AVXVNNI));
   assert_int_equal(parse("x86-64-v4") & parse("avx512"), parse("avx512"));
@@ -238,11 +239,11 @@ static void test_bits(void **state) {
                 {BYOC_CPU_WORD_CPUID_7_EBX, 17, BIT(AVX512DQ)},    {BYOC_CPU_WORD_CPUID_7_EBX, 28, BIT(AVX512CD)},
                 {BYOC_CPU_WORD_CPUID_7_EBX, 30, BIT(AVX512BW)},    {BYOC_CPU_WORD_CPUID_7_EBX, 31, BIT(AVX512VL)},
                 {BYOC_CPU_WORD_CPUID_7_ECX, 11, BIT(AVX512VNNI)},  {BYOC_CPU_WORD_CPUID_7_1_EAX, 4, BIT(AVXVNNI)},
-                {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}, {BYOC_CPU_WORD_AARCH64_HWCAP, 1, BIT(ASIMD)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP, 10, BIT(ASIMDHP)},   {BYOC_CPU_WORD_AARCH64_HWCAP, 20, BIT(ASIMDDP)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP, 22, BIT(SVE)},       {BYOC_CPU_WORD_AARCH64_HWCAP2, 1, BIT(SVE2)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP2, 13, BIT(I8MM)},     {BYOC_CPU_WORD_AARCH64_HWCAP2, 14, BIT(BF16)},
-                {BYOC_CPU_WORD_RISCV64_HWCAP, 'v' - 'a', BIT(RVV)}};
+                {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}, {BYOC_CPU_WORD_CPUID_7_EDX, 23, BIT(AVX512FP16)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 1, BIT(ASIMD)},      {BYOC_CPU_WORD_AARCH64_HWCAP, 10, BIT(ASIMDHP)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 20, BIT(ASIMDDP)},   {BYOC_CPU_WORD_AARCH64_HWCAP, 22, BIT(SVE)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP2, 1, BIT(SVE2)},      {BYOC_CPU_WORD_AARCH64_HWCAP2, 13, BIT(I8MM)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP2, 14, BIT(BF16)},     {BYOC_CPU_WORD_RISCV64_HWCAP, 'v' - 'a', BIT(RVV)}};
   uint64_t seen = 0;
   for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
     byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};

@@ -27,7 +27,8 @@ function placedText(entry) {
   if (group.rule) parts.push(group.rule);
   if (group.nodes.length > 1) parts.push(`with nodes ${nodesText(group.nodes)}`);
   if (group.cost !== undefined) parts.push(costText(group.cost, group.source));
-  return parts.join(", ");
+  if (group.precision) parts.push(`in ${group.precision}`);
+  return parts.join(", ") + (group.lapse ? ` (${group.lapse})` : "");
 }
 
 const tip = byId("tip");

@@ -22,8 +22,12 @@ typedef struct {
   const byoc_node_t *node;
   byoc_dtype_t dtype;
   byoc_row_t max, sum;
-  const byoc_loop_buffer_t *scratch; // the result, if it can hold exp(x - max) between sweeps
+  const byoc_loop_buffer_t *scratch; // holds exp(x - max) between sweeps: the result if it can, or a row; NULL: none
+  bool is_row;
 } softmax_t;
+
+// The longest row that is kept in local memory.
+enum { LONGEST_ROW = 4096 };
 
 static const byoc_loop_expr_t *element(byoc_rows_t *rows, const void *self) {
   const softmax_t *s = self;
@@ -34,8 +38,18 @@ static const byoc_loop_expr_t *shifted(byoc_rows_t *rows, const softmax_t *s) {
   return BYOC_LSUB(rows->b, element(rows, s), byoc_row_value(rows, s->max));
 }
 
-static const byoc_loop_expr_t *result_index(byoc_rows_t *rows) {
-  return byoc_loop_linear_index(rows->b, rows->type->rank, rows->type->dims, rows->indices);
+// The element's place in its row.
+static const byoc_loop_expr_t *place(byoc_rows_t *rows) {
+  byoc_loop_builder_t *b = rows->b;
+  const byoc_loop_expr_t *at = byoc_loop_int(b, 0);
+  for (int32_t d = 0; d < rows->type->rank; ++d) {
+    if (rows->over[d]) at = BYOC_LADD(b, BYOC_LMUL(b, at, byoc_emit_dim(b, rows->type, d)), rows->indices[d]);
+  }
+  return at;
+}
+
+static const byoc_loop_expr_t *scratch_index(byoc_rows_t *rows, const softmax_t *s) {
+  return s->is_row ? place(rows) : byoc_loop_linear_index(rows->b, rows->type->rank, rows->type->dims, rows->indices);
 }
 
 static const byoc_loop_expr_t *exponential(byoc_rows_t *rows, const void *self) {
@@ -44,7 +58,7 @@ static const byoc_loop_expr_t *exponential(byoc_rows_t *rows, const void *self) 
   const byoc_loop_expr_t *value = byoc_loop_unary(b, BYOC_LOOP_OP_EXP, shifted(rows, s));
   if (!s->scratch) return value;
   value = byoc_loop_let(b, "e", value);
-  byoc_loop_store(b, s->scratch, result_index(rows), value);
+  byoc_loop_store(b, s->scratch, scratch_index(rows, s), value);
   return value;
 }
 
@@ -58,16 +72,6 @@ static const byoc_loop_expr_t *logarithm(byoc_loop_builder_t *b, const byoc_loop
   return byoc_loop_unary(b, BYOC_LOOP_OP_LOG, x);
 }
 
-// The element's place in its row.
-static const byoc_loop_expr_t *place(byoc_rows_t *rows) {
-  byoc_loop_builder_t *b = rows->b;
-  const byoc_loop_expr_t *at = byoc_loop_int(b, 0);
-  for (int32_t d = 0; d < rows->type->rank; ++d) {
-    if (rows->over[d]) at = BYOC_LADD(b, BYOC_LMUL(b, at, byoc_emit_dim(b, rows->type, d)), rows->indices[d]);
-  }
-  return at;
-}
-
 static const byoc_loop_expr_t *place_of_max(byoc_rows_t *rows, const void *self) {
   const softmax_t *s = self;
   byoc_loop_builder_t *b = rows->b;
@@ -75,6 +79,22 @@ static const byoc_loop_expr_t *place_of_max(byoc_rows_t *rows, const void *self)
   const byoc_loop_expr_t *equal = byoc_loop_binary(b, BYOC_LOOP_OP_EQ, x, byoc_row_value(rows, s->max));
   equal = byoc_loop_binary(b, BYOC_LOOP_OP_OR, equal, byoc_loop_unary(b, BYOC_LOOP_OP_ISNAN, x));
   return byoc_loop_select(b, equal, place(rows), byoc_emit_highest(b, BYOC_DTYPE_I64));
+}
+
+// The exponentials are not rounded to a narrower type between the sweeps, which would cost accuracy.
+static void find_scratch(byoc_rows_t *rows, softmax_t *s) {
+  int64_t length = 0;
+  if (s->dtype == rows->type->dtype) {
+    if (!byoc_lower_result_buffer(rows->lower, s->node, 0, &s->scratch)) s->scratch = NULL;
+    return;
+  }
+  const bool is_last = rows->block == 0 && rows->last_over == rows->type->rank - 1 && rows->type->rank > 0;
+  for (int32_t d = 0; d < rows->last_over; ++d)
+    if (rows->over[d]) return;
+  if (!is_last || !byoc_loop_is_int(byoc_emit_dim(rows->b, rows->type, rows->last_over), &length)) return;
+  if (length < 1 || length > LONGEST_ROW) return;
+  s->scratch = byoc_loop_allocate(rows->b, "powers", s->dtype, length);
+  s->is_row = s->scratch != NULL;
 }
 
 static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node) {
@@ -100,12 +120,11 @@ static byoc_status_t loops_softmax(byoc_lower_t *lower, const byoc_node_t *node)
     byoc_rows_each(&rows);
     value = BYOC_LSUB(b, shifted(&rows, &s), byoc_row_value(&rows, s.sum));
   } else {
-    // The exponentials are not rounded to a narrower type between the sweeps, which would cost accuracy.
-    if (s.dtype != type->dtype || !byoc_lower_result_buffer(lower, node, 0, &s.scratch)) s.scratch = NULL;
+    find_scratch(&rows, &s);
     s.sum = byoc_rows_fold(&rows, BYOC_LOOP_OP_ADD, s.dtype, exponential, &s);
     byoc_rows_apply(&rows, &s.sum, reciprocal, NULL);
     byoc_rows_each(&rows);
-    const byoc_loop_expr_t *power = s.scratch ? byoc_loop_load(b, s.scratch, result_index(&rows))
+    const byoc_loop_expr_t *power = s.scratch ? byoc_loop_load(b, s.scratch, scratch_index(&rows, &s))
                                               : byoc_loop_unary(b, BYOC_LOOP_OP_EXP, shifted(&rows, &s));
     value = BYOC_LMUL(b, power, byoc_row_value(&rows, s.sum));
   }

@@ -18,7 +18,8 @@ typedef struct {
 // ---- bytes ----
 
 // bias - zero point * sums of each output channel's weights; a constant if all of these are known.
-static byoc_value_t *write_bias(byoc_writer_t *w, const byoc_bytes_side_t *x, byoc_value_t *weights, byoc_value_t *bias) {
+static byoc_value_t *write_bias(byoc_writer_t *w, const byoc_bytes_side_t *x, byoc_value_t *weights,
+                                byoc_value_t *bias) {
   if (byoc_all_are(x->zero, 0)) return bias;
   byoc_graph_module_t *module = w->node->function->module;
   if (byoc_value_is_constant(weights) && byoc_value_is_constant(x->zero) && (!bias || byoc_value_is_constant(bias))) {
@@ -134,8 +135,7 @@ static byoc_value_t *write_floats(byoc_writer_t *w, const conv_t *conv, bool *ou
   }
   if (count > 1 && byoc_node_int(w->node, "group") != 1) *out_fits = false;
   if (!*out_fits || w->failed) return NULL;
-  byoc_value_t *weights =
-      byoc_write_centred(w, conv->weights.bytes, conv->weights.zero, spatial + 1, BYOC_DTYPE_F32);
+  byoc_value_t *weights = byoc_write_centred(w, conv->weights.bytes, conv->weights.zero, spatial + 1, BYOC_DTYPE_F32);
   byoc_value_t *inner = takes_bias ? conv->bias : NULL, *outer = takes_bias ? NULL : conv->bias, *sum = NULL;
   for (int64_t part = 0; part < count; ++part) {
     const int64_t begin = part == 0 ? 0 : ends[part - 1];
@@ -154,11 +154,12 @@ static byoc_value_t *write_integers(byoc_writer_t *w, const conv_t *conv) {
   return write_centred_conv(w, conv, conv->x.bytes, weights, conv->bias, BYOC_DTYPE_I32);
 }
 
-// sum of (x - zero point) * (w - zero point) + bias, in i32, or exactly in f32; padded with the value that stands for 0.
+// sum of (x - zero point) * (w - zero point) + bias, in i32, or exactly in f32; padded with the value that stands for
+// 0.
 static byoc_value_t *write_conv(byoc_writer_t *w, const conv_t *conv) {
   bool flips = false, is_float = true;
-  const bool suits_bytes = is_symmetric(conv, &flips) &&
-                           byoc_conv_is_packed(conv->weights.bytes->type, byoc_node_int(w->node, "group"));
+  const bool suits_bytes =
+      is_symmetric(conv, &flips) && byoc_conv_is_packed(conv->weights.bytes->type, byoc_node_int(w->node, "group"));
   if (suits_bytes && !byoc_bytes_are_floats(w)) return write_bytes(w, conv, flips);
   byoc_value_t *sum = write_floats(w, conv, &is_float);
   if (is_float || w->failed) return sum;
@@ -213,17 +214,19 @@ static byoc_status_t expand_qlinear_transposed(byoc_node_t *node, byoc_diag_t *d
                               byoc_write_centred(&w, in[3], in[5], spatial, dtype),
                               conv.bias ? byoc_write_cast(&w, conv.bias, dtype) : NULL};
   if (!operands[0] || !operands[1]) w.failed = true;
-  byoc_node_t *made = byoc_write_many(&w, "", "ConvTranspose", operands, conv.bias ? 3 : 2, 1,
-                                      node->attributes.items, node->attributes.count);
+  byoc_node_t *made = byoc_write_many(&w, "", "ConvTranspose", operands, conv.bias ? 3 : 2, 1, node->attributes.items,
+                                      node->attributes.count);
   byoc_value_t *scale = byoc_write_trailing(&w, in[4], spatial);
   byoc_value_t *sum = made ? made->results[0] : NULL;
   return byoc_write_end(&w, byoc_write_requantised(&w, sum, in[1], scale, in[6], in[7]), out_changed);
 }
 
 const byoc_op_t byoc_ops_quantize_conv[] = {
-    BYOC_QUANTISED_ROW("", "ConvInteger", 10, 2, 4, byoc_conv_attributes, byoc_infer_quantised_conv, conv_integer),
-    BYOC_QUANTISED_ROW("", "QLinearConv", 10, 8, 9, byoc_conv_attributes, byoc_infer_quantised_conv, qlinear_conv),
+    BYOC_QUANTISED_ROW("", "ConvInteger", 10, 2, 4, byoc_conv_attributes, byoc_infer_quantised_conv, conv_integer,
+                       CONVOLUTION, 1),
+    BYOC_QUANTISED_ROW("", "QLinearConv", 10, 8, 9, byoc_conv_attributes, byoc_infer_quantised_conv, qlinear_conv,
+                       CONVOLUTION, 3),
     BYOC_QUANTISED_ROW("byoc", "QLinearConvTranspose", 1, 8, 9, byoc_conv_transpose_attributes,
-                       byoc_infer_quantised_transposed, qlinear_transposed),
+                       byoc_infer_quantised_transposed, qlinear_transposed, TRANSPOSED_CONVOLUTION, 3),
 };
 const size_t byoc_ops_quantize_conv_count = sizeof byoc_ops_quantize_conv / sizeof *byoc_ops_quantize_conv;

@@ -37,8 +37,8 @@ static byoc_value_t *write_product_of_floats(byoc_writer_t *w, const byoc_bytes_
   enum { MOST_PARTS = 16 };
   const byoc_type_t *type = right->bytes->type;
   const byoc_dim_t depth = type->dims[type->rank - 2], columns = type->dims[type->rank - 1];
-  const bool is_known = byoc_value_is_constant(right->bytes) && type->rank == 2 &&
-                        (!right->zero || byoc_value_is_constant(right->zero));
+  const bool is_known =
+      byoc_value_is_constant(right->bytes) && type->rank == 2 && (!right->zero || byoc_value_is_constant(right->zero));
   int64_t ends[MOST_PARTS], count = 0;
   byoc_terms_t terms = {.x = *left, .weights = *right, .taps = 1, .limit = BYOC_EXACT_F32};
   *out_fits = byoc_dim_is_constant(depth) && byoc_dim_is_constant(columns);
@@ -74,7 +74,8 @@ static bool suits_floats(const byoc_writer_t *w, const byoc_bytes_side_t *left) 
   return byoc_bytes_are_floats(w) && (!left->zero || byoc_value_is_constant(left->zero));
 }
 
-// sum over k of (a - zero point) * (b - zero point), in i32 or exactly in f32; A's zero points are per row, B's per column.
+// sum over k of (a - zero point) * (b - zero point), in i32 or exactly in f32; A's zero points are per row, B's per
+// column.
 static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *a, byoc_value_t *a_zero, byoc_value_t *c,
                                    byoc_value_t *c_zero) {
   byoc_bytes_side_t left = {a, a_zero}, right = {c, c_zero};
@@ -98,7 +99,8 @@ static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *a, byoc_value
     sum = byoc_write_less(w, sum, write_sums(w, right.bytes, -2), byoc_write_trailing(w, left.zero, 1));
   }
   if (!byoc_all_are(right.zero, 0)) {
-    byoc_value_t *rows = byoc_all_are(left.zero, 0) ? left.bytes : byoc_write_centred(w, left.bytes, left.zero, 1, BYOC_DTYPE_I32);
+    byoc_value_t *rows =
+        byoc_all_are(left.zero, 0) ? left.bytes : byoc_write_centred(w, left.bytes, left.zero, 1, BYOC_DTYPE_I32);
     sum = byoc_write_less(w, sum, write_sums(w, rows, -1), right.zero);
   }
   return sum;
@@ -121,8 +123,7 @@ static byoc_status_t infer_qlinear_matmul(byoc_infer_t *infer) {
 static byoc_status_t expand_matmul_integer(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
-  byoc_value_t *sum =
-      write_product(&w, in[0], byoc_quantised_operand(node, 2), in[1], byoc_quantised_operand(node, 3));
+  byoc_value_t *sum = write_product(&w, in[0], byoc_quantised_operand(node, 2), in[1], byoc_quantised_operand(node, 3));
   return byoc_write_end(&w, sum ? byoc_write_cast(&w, sum, BYOC_DTYPE_I32) : NULL, out_changed);
 }
 
@@ -136,8 +137,8 @@ static byoc_status_t expand_qlinear_matmul(byoc_node_t *node, byoc_diag_t *diag,
 }
 
 const byoc_op_t byoc_ops_quantize_product[] = {
-    BYOC_QUANTISED_ROW("", "MatMulInteger", 10, 2, 4, NULL, infer_matmul_integer, matmul_integer),
-    BYOC_QUANTISED_ROW("", "QLinearMatMul", 10, 8, 8, NULL, infer_qlinear_matmul, qlinear_matmul),
-    BYOC_QUANTISED_ROW("", "QLinearMatMul", 21, 8, 8, NULL, infer_qlinear_matmul, qlinear_matmul),
+    BYOC_QUANTISED_ROW("", "MatMulInteger", 10, 2, 4, NULL, infer_matmul_integer, matmul_integer, PRODUCT, 1),
+    BYOC_QUANTISED_ROW("", "QLinearMatMul", 10, 8, 8, NULL, infer_qlinear_matmul, qlinear_matmul, PRODUCT, 3),
+    BYOC_QUANTISED_ROW("", "QLinearMatMul", 21, 8, 8, NULL, infer_qlinear_matmul, qlinear_matmul, PRODUCT, 3),
 };
 const size_t byoc_ops_quantize_product_count = sizeof byoc_ops_quantize_product / sizeof *byoc_ops_quantize_product;

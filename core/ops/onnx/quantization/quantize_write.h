@@ -7,10 +7,11 @@
 #include "core/op/write.h"
 
 // A row of the table that is written as other operators.
-#define BYOC_QUANTISED_ROW(in_domain, op_name, version, least, most, schema, infer_name, function)                     \
+#define BYOC_QUANTISED_ROW(in_domain, op_name, version, least, most, schema, infer_name, function, kind, at)           \
   {                                                                                                                    \
     .domain = in_domain, .name = op_name, .since_version = version, .min_inputs = least, .max_inputs = most,           \
-    .min_outputs = 1, .max_outputs = 1, .attributes = schema, .infer = infer_name, .expand = expand_##function         \
+    .min_outputs = 1, .max_outputs = 1, .work = BYOC_WORK_##kind, .factor = at, .attributes = schema,                  \
+    .infer = infer_name, .expand = expand_##function                                                                   \
   }
 
 static inline byoc_value_t *byoc_quantised_operand(const byoc_node_t *node, uint32_t index) {

@@ -13,24 +13,56 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
   for (int i = 0; i < TILE_ROWS; ++i)
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = (SUM_T){0};
+#if DOT == DOT_BF16_WIDE
+  // A small tile has too few sums to hide how long an addition takes: every CHAINS terms begin anew with the next set.
+  enum {
+    SUMS = TILE_ROWS * TILE_VECTORS,
+    CHAINS = SUMS >= 8   ? 1
+             : SUMS >= 4 ? 2
+                         : 4,
+    STEP = CHAINS > 2 ? CHAINS / 2 : 1
+  };
+  vf more[CHAINS][TILE_ROWS][TILE_VECTORS];
+#pragma GCC unroll 4
+  for (int s = 0; s < CHAINS; ++s)
+#pragma GCC unroll 32
+    for (int i = 0; i < TILE_ROWS; ++i)
+#pragma GCC unroll 8
+      for (int j = 0; j < TILE_VECTORS; ++j) more[s][i][j] = (vf){0};
+  for (int64_t k = 0; k < (K + UNIT - 1) / UNIT; k += STEP) {
+#pragma GCC unroll 2
+    for (int u = 0; u < STEP; ++u) {
+      if (STEP > 1 && k + u >= (K + UNIT - 1) / UNIT) break;
+      vf low[TILE_VECTORS], high[TILE_VECTORS];
+#pragma GCC unroll 8
+      for (int j = 0; j < TILE_VECTORS; ++j) {
+        vi both = w_load(weights + j * LANES);
+        low[j] = (vf)(both << 16), high[j] = (vf)(both & (int32_t)0xffff0000);
+      }
+#pragma GCC unroll 32
+      for (int i = 0; i < TILE_ROWS; ++i) {
+        const float *x = (const float *)(const void *)(a + i * ROW_BYTES);
+        vf x0 = v_set1(x[0]), x1 = v_set1(x[1]);
+#pragma GCC unroll 8
+        for (int j = 0; j < TILE_VECTORS; ++j) {
+          vf *even = &more[2 * u % CHAINS][i][j], *odd = &more[(2 * u + 1) % CHAINS][i][j];
+          *even = v_fma(x0, low[j], *even);
+          *odd = v_fma(x1, high[j], *odd);
+        }
+      }
+      a += 8;
+      weights += TILE_VECTORS * LANES;
+    }
+  }
+#pragma GCC unroll 4
+  for (int s = 0; s < CHAINS; ++s)
+#pragma GCC unroll 32
+    for (int i = 0; i < TILE_ROWS; ++i)
+#pragma GCC unroll 8
+      for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] += more[s][i][j];
+#else
 #pragma GCC unroll 2
   for (int64_t k = 0; k < (K + UNIT - 1) / UNIT; ++k) {
-#if DOT == DOT_BF16_WIDE
-    vf low[TILE_VECTORS], high[TILE_VECTORS];
-#pragma GCC unroll 8
-    for (int j = 0; j < TILE_VECTORS; ++j) {
-      vi both = w_load(weights + j * LANES);
-      low[j] = (vf)(both << 16), high[j] = (vf)(both & (int32_t)0xffff0000);
-    }
-#pragma GCC unroll 32
-    for (int i = 0; i < TILE_ROWS; ++i) {
-      const float *x = (const float *)(const void *)(a + i * ROW_BYTES);
-      vf x0 = v_set1(x[0]), x1 = v_set1(x[1]);
-#pragma GCC unroll 8
-      for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = v_fma(x1, high[j], v_fma(x0, low[j], sum[i][j]));
-    }
-    a += 8;
-#else
     vi columns[TILE_VECTORS];
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) columns[j] = w_load(weights + j * LANES);
@@ -41,9 +73,9 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
       for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = FN(dot)(sum[i][j], x, columns[j]);
     }
     a += 4;
-#endif
     weights += TILE_VECTORS * LANES;
   }
+#endif
   const w_byte_t byte = args->byte;
   const w_join_t join = args->join;
 #pragma GCC unroll 8

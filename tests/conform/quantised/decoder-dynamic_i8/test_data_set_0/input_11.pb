@@ -1,0 +1,1 @@
+Breshape_4_out_zero_point_readJ—

@@ -1,0 +1,1 @@
+Bmul_2_out_zero_point_readJm

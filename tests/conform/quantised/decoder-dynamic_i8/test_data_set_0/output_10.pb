@@ -1,0 +1,1 @@
+Bmul_5_out_zero_pointJu

@@ -1,0 +1,1 @@
+Bmul_1_out_zero_pointJr

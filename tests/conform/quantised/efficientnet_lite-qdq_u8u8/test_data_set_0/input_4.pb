@@ -1,0 +1,1 @@
+B,averagepool_1_out_QuantizeLinear_Output_readJ ˜$E%!gei:DÅ"E 4uuvCaw&

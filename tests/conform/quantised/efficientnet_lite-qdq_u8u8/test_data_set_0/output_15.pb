@@ -1,0 +1,1 @@
+B'averagepool_1_out_QuantizeLinear_OutputJ ˜$E%!gei:DÅ"E 4uuvCaw&

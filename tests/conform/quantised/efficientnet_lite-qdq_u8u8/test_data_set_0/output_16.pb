@@ -1,0 +1,1 @@
+B#reshape_1_out_QuantizeLinear_OutputJ ò$E%!gei:DÅ≈"E 4uuvCaw&

@@ -1,0 +1,1 @@
+Bdiv_1_out_quantized_readJ€p_ …4i|kSV0TB~+@`¢[O9KY1]>Rb=ƒdfp~‡=ccXAHM]Z€R<\sT@}S€H‰–rN#q’whƒ¥?q·ZWTZqEp{]€kŒFf®xK†T§s`ZeQVI]Y>UD’!h h3\uP‚)=@}‘Pk~afP\~l€YRekURcVjmeWU4Q8bCMM€kk{pJpXWPBV9X]iGES/9v6ZKIf8Va•kj[Ob\E>&#_+X\=Na\ehQby`‚’fnW\•U¡w™`8eÆqu„Mr¡ˆ§g‹_¾WTÌy‡‚]E‘qEOF_;

@@ -1,0 +1,2 @@
+Btranspose_2_out_quantized_readJ€xC[|¯˜e¸•“Ñ^|Z”O­˜½M³ƒ†Z )©S[v©’Ld¤Er¬°wXŒZzw±k6Qž‚NZksoŒ|Ä² Ud.|`}„¢€»dsM¨…dl‰R†7¥Œukn8F_½”†–MA~ª” –'R˜—W™–}\QÌšbh`ˆj}’filt<Œkˆ{jp^ƒHdƒ“—a¥p‘‘~p‹plÑyI4GmhŠXSrzv‘ÅšO}ŠlJ]Sy2‚mì8pnˆË\”~—[’€œ“T bMQ>†QÁey\µFD¼\¨[‰‘”‡g€l¸JGvpj…y…–¥„•–oš”
+@Ày˜š£|q¾’1j—¥ŒÄ¨‰m\Ÿ—“g™g}<VZ]wV‚LobR5e”za¶wY²«Y{CFE¡“l{Ua„adgWe?}I‘–nb@[R;rB£|c‹T“pb>tgw‹fpoƒNX)Q+lH©Že~Žtxd‰eHZ˜Vf,X€wI˜9±xfffjbwcJ^bƒ`{Xj“™dl\rk¶Ž•xœ‘Z†Üˆ¼¿½\sWe{›œ€ŒÆUhŽ€qŠ|Z «3¦O¬g×:[pyiŠ««¥š–jOdV0zU{‹OF–Xr`b–X¡qˆx¹¦„µtQoV‹c@ZOO?k~¨‰´oxuš

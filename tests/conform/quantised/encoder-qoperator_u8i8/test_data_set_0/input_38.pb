@@ -1,0 +1,1 @@
+By_quantized_readJq█илД

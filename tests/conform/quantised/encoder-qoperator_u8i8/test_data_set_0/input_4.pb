@@ -1,0 +1,2 @@
+ Badd_3_out_quantized_readJ€x•[rwZ ¢d¥_ª—šf{ƒ~I}‚Ëœ†D‡p•C“­†v¬±kU€lŒ½”Wbij“p4rŠm\“Q¼gj–y[Ñ˜Z©°ksd»‰u” ™hlp—‹Gzlì”TÁ\€…o˜|^½ ’w6o.dk†––`t^apmvJ8~ e¨lyšš¯|M)LXQŒ|sRn–}ˆ<¥lh‘]p—by[¸…”£˜Z©dŒ|`M†8M'\jŒƒpÑŠÅS[M\‰J–
+|e”³S¤Z‚Ä}¨7FARQ}kH‘yXšyn’Qµ‘G¥@q¸OƒEzN²„…~˜Ì’ˆd‘SO2ˆ€>F”v„À¾’¨gw5²“g–BboHd,xcjrZsÆZgyF¡c~1‰™Ve«lWn£>ƒ©‰XfJ“k†WU ×i––qµ¨jmg‚”Y{eb|tNe€f^™¶Üeh«zXˆt@‰—\}z{U@cgXeHwfbdˆ{3:ŠjUrxZ´¥Ÿ<LaCa?[‹w)~ZIjƒ•¼›€¦«O`¹QOo—Vo¶F„}RT‹Q˜˜`x¿œqO[«d{b¦oOxŒ“ZbwEaI;“f+tV9b{lœ½€Š¬¥V‹–„V?uÄ]RY¡d‘rpplxf±wX\‘\Œ|pš0OX‹kš

@@ -1,0 +1,1 @@
+ Bgather_2_out_quantizedJ@|‰‘^ªzv“Ÿ‘™—jµak„qrm¤“‡­†+‰§y&r| ƒt €V•‰xszb l}”mwÄZƒ{¯„ F~lx

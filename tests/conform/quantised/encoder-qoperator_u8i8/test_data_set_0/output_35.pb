@@ -1,0 +1,1 @@
+ Bgemm_1_out_quantizedJ@i“j¡ºd‹ObÇ¿‹2É¥RRjU”‚®d¿\˜JÇ,–ˆ~E˜i}EkšAa}˜ˆQ<i(dYp`8­\›yQ`

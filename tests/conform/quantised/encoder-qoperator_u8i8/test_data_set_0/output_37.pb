@@ -1,0 +1,1 @@
+By_quantizedJq█илД

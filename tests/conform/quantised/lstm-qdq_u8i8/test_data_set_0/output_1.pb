@@ -1,0 +1,1 @@
+B"matmul_1_out_QuantizeLinear_OutputJH\¸I „cŠ”r‹Œ£†Ôn·rd©¾fŠs·Ÿqœ„¡{’]¢D½‹‘¿£Ù…pêºšV©ˆ¦¼~¡M~«íŸn{Ø¼‚‹…•uº

@@ -1,0 +1,1 @@
+By_QuantizeLinear_OutputJHGÈPÄqoO˜Ÿ“xl’­úZ™^pµãQi`Ç—Ã]p‹’¬€:‘OÊ®¡’ë‘Üœˆaµª•k°T šÑ{®wÉo™¸aœ

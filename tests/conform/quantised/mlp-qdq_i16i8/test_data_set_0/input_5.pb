@@ -1,0 +1,1 @@
+ B%tanh_1_out_QuantizeLinear_Output_readJ€å œbšV`c{,c`Ïos…Õ˜#Ø…@kK¸K‹ qE5Ò¼SXVqÍÔè„T½ê¶ûİÔàY0t…4¨be³‡ƒÔXN†ÍÖ¨9È„«x#[«sj€®®÷¬<Èb2ª]ÖïUÆ×wßãÄqÓO´]r˜$sq•dÚÙêç

@@ -1,0 +1,2 @@
+
+By_QuantizeLinear_OutputJe´r	³Hoªä\·xªMt¬ó

@@ -1,0 +1,2 @@
+
+By_QuantizeLinear_OutputJÔ	e>’±÷ÓhD!…¥õ

@@ -1,0 +1,2 @@
+B-globalaveragepool_1_out_QuantizeLinear_OutputJ 	&a		
+ 	.w#	+"2&

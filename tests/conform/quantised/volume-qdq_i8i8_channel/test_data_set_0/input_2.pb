@@ -1,0 +1,1 @@
+B2globalaveragepool_1_out_QuantizeLinear_Output_readJhíÅÒ¥IššùØÍ¹e

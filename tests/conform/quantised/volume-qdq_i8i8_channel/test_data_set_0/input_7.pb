@@ -1,0 +1,2 @@
+
+By_QuantizeLinear_Output_readJŒÑYãÅÍSkÿ&€ÇWÔÆÈWqö(

@@ -1,0 +1,1 @@
+B#flatten_1_out_QuantizeLinear_OutputJhíÅÒ¥IššùØÍ¹e
