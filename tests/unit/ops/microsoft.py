@@ -218,6 +218,7 @@ def group_queries():
     case("GroupQueryAttention", step + [one, three], 3, **heads)
     case("GroupQueryAttention", step + [one.reshape(2, 1), three], 3, **heads, scale=0.25, softcap=0.5, rows_only=True)
     case("GroupQueryAttention", step + [ints(4, 2), three], **heads, local_window_size=3, present=(2, 2, 5, 8))
+    case("GroupQueryAttention", step + [ints(4, 2), three], **heads, local_window_size=1, present=(2, 2, 5, 8), rows_only=True)
     static = step[:3] + [Input(2, 2, 6, 8)] * 2
     case("GroupQueryAttention", static + [ints(5, 5), np.array([6], "int32")], 3, **heads, rows_only=True)
     case("GroupQueryAttention", static + [ints(3, 2), np.array([4], "int32")], **heads, present=(2, 2, 6, 8), rows_only=True)

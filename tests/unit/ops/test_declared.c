@@ -450,6 +450,42 @@ static void test_wrong_declarations_are_refused(void **state) {
   }
 }
 
+static byoc_status_t leave_loop_open(byoc_lower_t *lower, const byoc_node_t *node) {
+  byoc_loop_builder_t *b = byoc_lower_builder(lower);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", byoc_loop_int(b, 0), byoc_loop_int(b, 4));
+  byoc_lower_store(lower, node, 0, &i, byoc_lower_load(lower, node, 0, &i));
+  return BYOC_OK;
+}
+
+// What a definition emits behind a loop that it forgot to end would be done in each turn.
+static void test_a_loop_that_is_left_open_is_refused(void **state) {
+  (void)state;
+  static const byoc_op_declaration_t declaration = {.domain = "com.acme",
+                                                    .name = "Open",
+                                                    .since_version = 1,
+                                                    .signature = "(x: f32[4]) -> (y: f32[4])",
+                                                    .loops = "serial i in 0 .. 4 { y[i] = x[i] }"};
+  samples_t other = {.extension = {.name = "open", .version = "1", .path = "/open.so", .content = "1", .row_count = 1}};
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_arena_init(&other.arena, byoc_allocator_system());
+  byoc_test_ok(byoc_op_declare(&declaration, &other.extension, &other.arena, &diag, &other.rows[0]), &diag);
+  byoc_op_t row = *other.rows[0];
+  row.loops = leave_loop_open;
+  other.rows[0] = &row;
+  other.extension.rows = other.rows;
+  byoc_test_ok(byoc_op_extend(&other.extension, &diag), &diag);
+  byoc_test_ok(byoc_graph_parse("module {\n  func @main(%x : f32[4]) -> (%y : f32[4]) {\n"
+                                "    %y = com.acme::Open@1(%x) : f32[4]\n    return %y\n  }\n}\n",
+                                "test", byoc_allocator_system(), &diag, &module),
+               &diag);
+  byoc_test_ok(byoc_infer_module(module, &diag), &diag);
+  byoc_test_error(byoc_kernel_lower_module(module, NULL, &diag), BYOC_INTERNAL, &diag,
+                  "its definition leaves a loop open");
+  byoc_graph_module_destroy(module);
+  drop(&other);
+}
+
 static void test_conflicts_name_both(void **state) {
   (void)state;
   samples_t other;
@@ -494,6 +530,7 @@ int main(void) {
       cmocka_unit_test(test_types_are_inferred),
       cmocka_unit_test(test_inference_says_where_memory_is_out),
       cmocka_unit_test(test_an_axis_by_attribute),
+      cmocka_unit_test(test_a_loop_that_is_left_open_is_refused),
       cmocka_unit_test(test_conflicts_name_both),
       cmocka_unit_test(test_clashes_with_operators_of_byoc_say_what_to_do),
       cmocka_unit_test(test_wrong_declarations_are_refused),
