@@ -66,13 +66,13 @@ static byoc_status_t check_belief(const char *folder, byoc_diag_t *diag, bool *o
   enum { REMEMBERED = 16 };
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t told[REMEMBERED];
-  static size_t told_count;
-  uint64_t hash = byoc_hash_text(folder);
+  static size_t reported_count;
+  uint64_t hash = byoc_hash_string(folder);
   pthread_mutex_lock(&lock);
-  bool is_new = told_count < REMEMBERED;
-  for (size_t i = 0; i < told_count; ++i) is_new = is_new && told[i] != hash;
+  bool is_new = reported_count < REMEMBERED;
+  for (size_t i = 0; i < reported_count; ++i) is_new = is_new && told[i] != hash;
   if (is_new) {
-    told[told_count++] = hash;
+    told[reported_count++] = hash;
     byoc_log(BYOC_LOG_WARNING, "the cache '%s' is not used: %s", folder, why.message);
   }
   pthread_mutex_unlock(&lock);

@@ -28,8 +28,8 @@ static byoc_foreign_t current;
 static atomic_bool is_timed;     // `current` has a time limit
 static _Atomic uint64_t changes; // counts changes of `current`, and calls of the host
 static int64_t limit_ms;
-static pid_t container;      // the process that contains foreign code; 0: none does
-static int sentence_fd = -1; // receives a child's message; -1: the terminal does
+static pid_t container;     // the process that contains foreign code; 0: none does
+static int message_fd = -1; // receives a child's message; -1: the terminal does
 
 bool byoc_foreign_is_contained(void) {
   return container != 0 && container == getpid();
@@ -37,80 +37,80 @@ bool byoc_foreign_is_contained(void) {
 
 // ---- the message: everything here is safe in a signal handler ----
 
-typedef struct sentence_t {
+typedef struct message_t {
   char text[4096];
   size_t size;
-} sentence_t;
+} message_t;
 
-static void put(sentence_t *sentence, const char *text) {
-  for (; text != NULL && *text != '\0' && sentence->size < sizeof(sentence->text); ++text) {
-    sentence->text[sentence->size++] = *text;
+static void put(message_t *message, const char *text) {
+  for (; text != NULL && *text != '\0' && message->size < sizeof(message->text); ++text) {
+    message->text[message->size++] = *text;
   }
 }
 
 // Names and printed output may hold any bytes. A child's message becomes part of another one, on one line.
-static void put_shown(sentence_t *sentence, const char *text, size_t size) {
+static void put_shown(message_t *message, const char *text, size_t size) {
   char shown[BYOC_SHOWN_BYTES];
   for (const char *end = text + size; text < end;) {
     if (*text == '\n') {
-      put(sentence, sentence_fd < 0 ? "\n  " : " ");
+      put(message, message_fd < 0 ? "\n  " : " ");
       ++text;
     } else {
       text += byoc_show_character(text, (size_t)(end - text), shown);
-      put(sentence, shown);
+      put(message, shown);
     }
   }
 }
 
-static void put_named(sentence_t *sentence, const char *before, const char *name) {
+static void put_named(message_t *message, const char *before, const char *name) {
   if (name == NULL) return;
-  put(sentence, before);
-  put_shown(sentence, name, strlen(name));
-  put(sentence, "'");
+  put(message, before);
+  put_shown(message, name, strlen(name));
+  put(message, "'");
 }
 
 // `state` is TOLD. Begins "error: the plugin demo 1.0 crashed in its hook accept for the target 'demo'".
-static void begin_sentence(sentence_t *sentence, const char *what, const char *preposition) {
-  sentence->size = 0;
-  if (sentence_fd < 0) put(sentence, "error: ");
-  put(sentence, "the ");
-  put(sentence, current.kind);
-  put(sentence, " ");
-  put_shown(sentence, current.name, strlen(current.name));
+static void begin_message(message_t *message, const char *what, const char *preposition) {
+  message->size = 0;
+  if (message_fd < 0) put(message, "error: ");
+  put(message, "the ");
+  put(message, current.kind);
+  put(message, " ");
+  put_shown(message, current.name, strlen(current.name));
   if (current.version != NULL) {
-    put(sentence, " ");
-    put_shown(sentence, current.version, strlen(current.version));
+    put(message, " ");
+    put_shown(message, current.version, strlen(current.version));
   }
-  put(sentence, " ");
-  put(sentence, what);
-  put(sentence, preposition);
-  put(sentence, current.where);
-  put_named(sentence, " for the target '", current.target);
+  put(message, " ");
+  put(message, what);
+  put(message, preposition);
+  put(message, current.where);
+  put_named(message, " for the target '", current.target);
   if (current.subject == NULL) return;
-  put(sentence, ", ");
-  put(sentence, current.subject_kind);
-  put_named(sentence, " '", current.subject);
+  put(message, ", ");
+  put(message, current.subject_kind);
+  put_named(message, " '", current.subject);
 }
 
-static void put_printed(sentence_t *sentence, const char *verb) {
+static void put_printed(message_t *message, const char *verb) {
   char printed[1024];
   const size_t size = byoc_foreign_output_read(printed, sizeof(printed));
   if (size == 0) return;
-  put(sentence, sentence_fd >= 0 && verb != NULL ? ", having printed" : verb);
-  put(sentence, sentence_fd >= 0 ? ": " : ":\n  ");
-  put_shown(sentence, printed, size);
+  put(message, message_fd >= 0 && verb != NULL ? ", having printed" : verb);
+  put(message, message_fd >= 0 ? ": " : ":\n  ");
+  put_shown(message, printed, size);
 }
 
-_Noreturn static void end_with(sentence_t *sentence, const char *hint) {
-  if (sentence_fd < 0) {
-    put(sentence, "\nhint: ");
-    put(sentence, hint);
-    put(sentence, "\n");
+_Noreturn static void end_with(message_t *message, const char *hint) {
+  if (message_fd < 0) {
+    put(message, "\nhint: ");
+    put(message, hint);
+    put(message, "\n");
   }
   byoc_interrupt_end();
-  const int fd = sentence_fd >= 0 ? sentence_fd : byoc_foreign_output_terminal();
-  for (size_t done = 0; done < sentence->size;) {
-    const ssize_t written = write(fd, sentence->text + done, sentence->size - done);
+  const int fd = message_fd >= 0 ? message_fd : byoc_foreign_output_terminal();
+  for (size_t done = 0; done < message->size;) {
+    const ssize_t written = write(fd, message->text + done, message->size - done);
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) break;
     done += (size_t)written;
@@ -131,11 +131,11 @@ static const char *advice(void) {
 }
 
 void byoc_foreign_refuse(const char *what) {
-  sentence_t sentence;
+  message_t message;
   if (!seize()) return;
-  begin_sentence(&sentence, what, " in its ");
-  put_printed(&sentence, NULL);
-  end_with(&sentence, advice());
+  begin_message(&message, what, " in its ");
+  put_printed(&message, NULL);
+  end_with(&message, advice());
 }
 
 // ---- crashes ----
@@ -151,22 +151,22 @@ static void crash(int number, siginfo_t *info, void *context) {
   if (lost_file && seize()) {
     byoc_foreign_output_end();
   } else if (!lost_file && seize()) {
-    sentence_t sentence;
-    begin_sentence(&sentence, "crashed", " in its ");
-    put(&sentence, ": SIG");
-    put(&sentence, sigabbrev_np(number));
-    put(&sentence, " (");
-    put(&sentence, sigdescr_np(number));
-    put(&sentence, ")");
+    message_t message;
+    begin_message(&message, "crashed", " in its ");
+    put(&message, ": SIG");
+    put(&message, sigabbrev_np(number));
+    put(&message, " (");
+    put(&message, sigdescr_np(number));
+    put(&message, ")");
     const char *name = NULL;
     const bool has_address = number == SIGSEGV && info->si_code > 0 && current.explain != NULL;
     const char *what = has_address ? current.explain(info->si_addr, &name) : NULL;
     if (what != NULL) {
-      put(&sentence, ": ");
-      put_named(&sentence, what, name);
+      put(&message, ": ");
+      put_named(&message, what, name);
     }
-    put_printed(&sentence, "\nit printed");
-    end_with(&sentence, advice());
+    put_printed(&message, "\nit printed");
+    end_with(&message, advice());
   }
   for (int i = 0; i < SIGNAL_COUNT; ++i) {
     if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
@@ -229,7 +229,7 @@ static void hear_sanitizers(void) {
   void (*set_end)(void (*callback)(void));
   *(void **)&set_report = dlsym(RTLD_DEFAULT, "__sanitizer_set_report_fd");
   *(void **)&set_end = dlsym(RTLD_DEFAULT, "__sanitizer_set_death_callback");
-  const int fd = sentence_fd < 0 ? byoc_foreign_output_terminal() : STDERR_FILENO;
+  const int fd = message_fd < 0 ? byoc_foreign_output_terminal() : STDERR_FILENO;
   if (set_report != NULL) set_report((void *)(intptr_t)fd);
   if (set_end != NULL) set_end(refuse_finding);
 }
@@ -249,13 +249,13 @@ static void *watch(void *started) {
     seen = now;
     if (turns * TURN_MS >= limit_ms && turns > 0 && seize()) break;
   }
-  sentence_t sentence;
+  message_t message;
   char limit[64];
-  begin_sentence(&sentence, "has neither called the host nor come back", " from its ");
+  begin_message(&message, "has neither called the host nor come back", " from its ");
   snprintf(limit, sizeof(limit), " within %lld s", (long long)(limit_ms + 999) / 1000);
-  put(&sentence, limit);
-  put_printed(&sentence, "\nit printed");
-  end_with(&sentence, "BYOC_HOOK_TIMEOUT=SECONDS gives hooks more time; 0: all that they want");
+  put(&message, limit);
+  put_printed(&message, "\nit printed");
+  end_with(&message, "BYOC_HOOK_TIMEOUT=SECONDS gives hooks more time; 0: all that they want");
 }
 
 static pid_t watcher; // the process in which the watch was started: children do not have its thread
@@ -296,7 +296,7 @@ void byoc_foreign_contain(int64_t limit_s) {
 void byoc_foreign_contain_in_child(int fd, int64_t most_ms) {
   static const byoc_foreign_t host = {0};
   current = host; // the parent may have forked in a service for a hook
-  sentence_fd = fd;
+  message_fd = fd;
   if (most_ms > 0 && (limit_ms == 0 || most_ms < limit_ms)) limit_ms = most_ms;
   contain();
 }

@@ -10,7 +10,7 @@ uint64_t byoc_hash_bytes(const void *data, size_t size_bytes, uint64_t seed) {
   return XXH3_64bits_withSeed(data, size_bytes, seed);
 }
 
-uint64_t byoc_hash_text(const char *text) {
+uint64_t byoc_hash_string(const char *text) {
   return XXH3_64bits(text, strlen(text));
 }
 
@@ -36,7 +36,7 @@ void byoc_hasher_update(byoc_hasher_t *hasher, const void *data, size_t size_byt
   }
 }
 
-void byoc_hasher_update_text(byoc_hasher_t *hasher, const char *text) {
+void byoc_hasher_update_string(byoc_hasher_t *hasher, const char *text) {
   uint64_t size = strlen(text);
   byoc_hasher_update(hasher, &size, sizeof(size));
   byoc_hasher_update(hasher, text, size);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 uint64_t byoc_hash_bytes(const void *data, size_t size_bytes, uint64_t seed);
-uint64_t byoc_hash_text(const char *text);
+uint64_t byoc_hash_string(const char *text);
 uint64_t byoc_hash_combine(uint64_t a, uint64_t b);
 
 typedef struct byoc_content_hash_t {
@@ -21,7 +21,7 @@ typedef struct byoc_hasher_t {
 } byoc_hasher_t;
 void byoc_hasher_init(byoc_hasher_t *hasher);
 void byoc_hasher_update(byoc_hasher_t *hasher, const void *data, size_t size_bytes);
-void byoc_hasher_update_text(byoc_hasher_t *hasher, const char *text);
+void byoc_hasher_update_string(byoc_hasher_t *hasher, const char *text);
 byoc_content_hash_t byoc_hasher_finish(byoc_hasher_t *hasher);
 byoc_content_hash_t byoc_content_hash(const void *data, size_t size_bytes);
 // 32 lower-case hexadecimal digits and a NUL.

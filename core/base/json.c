@@ -9,7 +9,7 @@
 
 #include "core/base/visible.h"
 
-json_t *byoc_json_text(const char *text) {
+json_t *byoc_json_string(const char *text) {
   json_t *value = json_string(text);
   if (value != NULL) return value;
   char *copy = strdup(text);

@@ -8,7 +8,7 @@
 
 // A JSON string of characters that may not be UTF-8 (a name from a damaged model, a message that was cut); then every
 // byte beyond ASCII becomes '?'. NULL if out of memory.
-json_t *byoc_json_text(const char *text);
+json_t *byoc_json_string(const char *text);
 // json_loadb that reports a lack of memory as such. Without this, jansson may report it as a syntax error. Any thread.
 json_t *byoc_json_load(const void *text, size_t size_bytes, size_t flags, json_error_t *out_error);
 // Did byoc_json_load return NULL because memory ran out?

@@ -10,7 +10,7 @@ static void init(byoc_map_t *map, byoc_allocator_t allocator, bool by_pointer) {
   *map = (byoc_map_t){.allocator = allocator, .by_pointer = by_pointer};
 }
 
-void byoc_text_map_init(byoc_map_t *map, byoc_allocator_t allocator) {
+void byoc_string_map_init(byoc_map_t *map, byoc_allocator_t allocator) {
   init(map, allocator, false);
 }
 
@@ -35,7 +35,7 @@ void byoc_map_deinit(byoc_map_t *map) {
 }
 
 static size_t hash_key(bool by_pointer, const void *key) {
-  if (!by_pointer) return (size_t)byoc_hash_text(key);
+  if (!by_pointer) return (size_t)byoc_hash_string(key);
   uint64_t bits = (uint64_t)(uintptr_t)key;
   return (size_t)byoc_hash_bytes(&bits, sizeof(bits), 0);
 }
@@ -103,7 +103,7 @@ static bool put(byoc_map_t *map, const void *key, void *value) {
   return true;
 }
 
-bool byoc_text_map_put(byoc_map_t *map, const char *key, void *value) {
+bool byoc_string_map_put(byoc_map_t *map, const char *key, void *value) {
   return put(map, key, value);
 }
 
@@ -111,7 +111,7 @@ bool byoc_pointer_map_put(byoc_map_t *map, const void *key, void *value) {
   return put(map, key, value);
 }
 
-byoc_map_entry_t *byoc_text_map_find(const byoc_map_t *map, const char *key) {
+byoc_map_entry_t *byoc_string_map_find(const byoc_map_t *map, const char *key) {
   return find(map, key);
 }
 
@@ -119,7 +119,7 @@ byoc_map_entry_t *byoc_pointer_map_find(const byoc_map_t *map, const void *key) 
   return find(map, key);
 }
 
-void *byoc_text_map_get(const byoc_map_t *map, const char *key) {
+void *byoc_string_map_get(const byoc_map_t *map, const char *key) {
   byoc_map_entry_t *entry = find(map, key);
   return entry == NULL ? NULL : entry->value;
 }

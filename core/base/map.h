@@ -20,18 +20,18 @@ typedef struct byoc_map_t {
   size_t slot_count;
 } byoc_map_t;
 
-void byoc_text_map_init(byoc_map_t *map, byoc_allocator_t allocator);
+void byoc_string_map_init(byoc_map_t *map, byoc_allocator_t allocator);
 void byoc_pointer_map_init(byoc_map_t *map, byoc_allocator_t allocator);
 void byoc_map_deinit(byoc_map_t *map);
 void byoc_map_clear(byoc_map_t *map);
 
 // Inserts or replaces; false if out of memory.
-bool byoc_text_map_put(byoc_map_t *map, const char *key, void *value);
+bool byoc_string_map_put(byoc_map_t *map, const char *key, void *value);
 bool byoc_pointer_map_put(byoc_map_t *map, const void *key, void *value);
 // NULL if the key is missing. (_find distinguishes a stored NULL.)
-void *byoc_text_map_get(const byoc_map_t *map, const char *key);
+void *byoc_string_map_get(const byoc_map_t *map, const char *key);
 void *byoc_pointer_map_get(const byoc_map_t *map, const void *key);
-byoc_map_entry_t *byoc_text_map_find(const byoc_map_t *map, const char *key);
+byoc_map_entry_t *byoc_string_map_find(const byoc_map_t *map, const char *key);
 byoc_map_entry_t *byoc_pointer_map_find(const byoc_map_t *map, const void *key);
 
 #endif // BYOC_CORE_BASE_MAP_H_

@@ -71,7 +71,7 @@ void byoc_sha256_update(byoc_sha256_t *hasher, const void *data, size_t size_byt
   }
 }
 
-void byoc_sha256_update_text(byoc_sha256_t *hasher, const char *text) {
+void byoc_sha256_update_string(byoc_sha256_t *hasher, const char *text) {
   uint64_t size = strlen(text);
   byoc_sha256_update(hasher, &size, sizeof(size));
   byoc_sha256_update(hasher, text, size);

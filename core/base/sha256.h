@@ -20,7 +20,7 @@ typedef struct byoc_sha256_t {
 // Init, update any number of times, finish. _update_text adds the length, so that strings are separated.
 void byoc_sha256_init(byoc_sha256_t *hasher);
 void byoc_sha256_update(byoc_sha256_t *hasher, const void *data, size_t size_bytes);
-void byoc_sha256_update_text(byoc_sha256_t *hasher, const char *text);
+void byoc_sha256_update_string(byoc_sha256_t *hasher, const char *text);
 byoc_digest_t byoc_sha256_finish(byoc_sha256_t *hasher);
 // 64 lower-case hexadecimal digits and a NUL.
 void byoc_digest_format(const byoc_digest_t *digest, char out_text[65]);

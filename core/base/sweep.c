@@ -73,7 +73,7 @@ static bool is_first_visit(const char *path) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static uint64_t visited[512];
   static size_t count;
-  const uint64_t hash = byoc_hash_text(path);
+  const uint64_t hash = byoc_hash_string(path);
   bool found = false;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count && !found; i++) found = visited[i] == hash;

@@ -34,7 +34,7 @@ uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate) {
 
 static uint64_t hash_candidate(const byoc_candidate_t *candidate) {
   uint64_t hash = byoc_hash_combine(byoc_index_set_hash(&candidate->nodes), candidate->target);
-  return candidate->composite ? byoc_hash_combine(hash, byoc_hash_text(candidate->composite)) : hash;
+  return candidate->composite ? byoc_hash_combine(hash, byoc_hash_string(candidate->composite)) : hash;
 }
 
 static bool same_text(const char *a, const char *b) {

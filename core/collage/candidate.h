@@ -36,7 +36,7 @@ struct byoc_candidate_t {
   uint32_t part_count;
   double cost_ns;     // one call, without transitions; NaN: not known yet; INFINITY: cannot be used
   const char *reason; // why it is infinite; NULL otherwise
-  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_fallback;   // the reason came from the backend, which declined it
   bool is_wrong;      // its code computed something else
 };
 

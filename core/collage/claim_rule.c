@@ -43,7 +43,7 @@ static bool claim(attempt_t *attempt, byoc_node_t *const *nodes, size_t count, c
 static bool claim_match(void *self, const byoc_match_t *match) {
   attempt_t *attempt = self;
   byoc_claim_t *made = NULL;
-  if (!byoc_match_shares_place(match)) return false;
+  if (!byoc_match_shares_device(match)) return false;
   bool is_over =
       claim(attempt, match->nodes.data, match->nodes.count, match->bindings.data, match->bindings.count, &made);
   bool may_be_another = made != NULL && attempt->rule->accept != NULL;

@@ -215,7 +215,7 @@ static byoc_status_t join(byoc_claims_t *claims, byoc_claim_t *a, byoc_claim_t *
 // All nodes of a claim are on one device.
 static bool may_join(const byoc_claims_t *claims, const byoc_claim_t *a, const byoc_claim_t *b) {
   if (a == NULL || b == NULL || a == b || a->target != b->target) return false;
-  if (!byoc_nodes_share_place(claims->nodes[a->nodes.data[0]], claims->nodes[b->nodes.data[0]])) return false;
+  if (!byoc_nodes_share_device(claims->nodes[a->nodes.data[0]], claims->nodes[b->nodes.data[0]])) return false;
   bool groups = a->rule->pattern == NULL && a->rule == b->rule;
   bool merging = (a->rule->flags & BYOC_RULE_MERGE) && (b->rule->flags & BYOC_RULE_MERGE);
   if (!groups && !merging) return false;
@@ -258,16 +258,16 @@ static byoc_status_t collect_parts(const byoc_claims_t *claims, const byoc_claim
   size_t count = region->nodes.count;
   const byoc_candidate_t **parts = BYOC_ARENA_ARRAY(arena, const byoc_candidate_t *, region->part_count);
   uint32_t *nodes = byoc_allocate(claims->allocator, count, sizeof(*nodes));
-  bool *taken = byoc_allocate(claims->allocator, count, sizeof(*taken));
-  bool ok = parts != NULL && nodes != NULL && taken != NULL;
+  bool *claimed = byoc_allocate(claims->allocator, count, sizeof(*claimed));
+  bool ok = parts != NULL && nodes != NULL && claimed != NULL;
   uint32_t part_count = 0;
   for (size_t first = 0; first < count && ok; ++first) {
-    if (taken[first]) continue;
+    if (claimed[first]) continue;
     const byoc_claim_t *claim = claims->owners[region->nodes.data[first]]; // as it was before joining
     size_t size = 0;
     for (size_t i = first; i < count; ++i) {
       if (claims->owners[region->nodes.data[i]] != claim) continue;
-      taken[i] = true;
+      claimed[i] = true;
       nodes[size++] = region->nodes.data[i];
     }
     byoc_candidate_t part = describe(claim);
@@ -278,7 +278,7 @@ static byoc_status_t collect_parts(const byoc_claims_t *claims, const byoc_claim
   candidate->parts = parts;
   candidate->part_count = part_count;
   byoc_free(claims->allocator, nodes);
-  byoc_free(claims->allocator, taken);
+  byoc_free(claims->allocator, claimed);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 

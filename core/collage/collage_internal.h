@@ -8,7 +8,7 @@
 #include "core/collage/transition.h"
 
 // One way to place the whole module: a choice for each problem.
-typedef struct byoc_collage_rival_t {
+typedef struct byoc_collage_alternative_t {
   const char *name;
   const byoc_target_t *target; // "T;c"; NULL: all of them
   byoc_choice_t *greedy;       // by problem: the regions of greedy claims by these targets
@@ -19,7 +19,7 @@ typedef struct byoc_collage_rival_t {
   double whole_mib;                     // of the artifact; NaN: it was not built
   bool is_of_any_size;                  // the fastest, which a smaller plan of this search has beaten
   const char *id;                       // the key of its time in the database
-} byoc_collage_rival_t;
+} byoc_collage_alternative_t;
 
 typedef struct byoc_collage_t byoc_collage_t;
 struct byoc_collage_t {
@@ -28,11 +28,11 @@ struct byoc_collage_t {
   byoc_collage_t *plain; // the search without layout changes; NULL: this one is
   bool is_overlaid;      // layout changes have been put between its nodes
   byoc_problems_t problems;
-  byoc_price_list_t *prices;       // by problem
-  byoc_transitions_t *transitions; // by problem
-  size_t ready;                    // problems with both
-  byoc_collage_rival_t *rivals;    // the last one: the result of the search
-  size_t rival_count;
+  byoc_price_list_t *prices;                // by problem
+  byoc_transitions_t *transitions;          // by problem
+  size_t ready;                             // problems with both
+  byoc_collage_alternative_t *alternatives; // the last one: the result of the search
+  size_t alternative_count;
   byoc_estimator_t estimator;   // the options', with the costs of devices
   byoc_device_costs_t *devices; // by target
   bool *is_device_known;        // by target
@@ -44,19 +44,19 @@ struct byoc_collage_t {
   byoc_diag_t *diag;
 };
 
-// Alternative plans (collage_rivals.c): greedy partitioning, each backend alone, and as the last one the result of the
+// Alternative plans (collage_alternatives.c): greedy partitioning, each backend alone, and as the last one the result of the
 // search.
-byoc_status_t byoc_collage_make_rivals(byoc_collage_t *c);
+byoc_status_t byoc_collage_make_alternatives(byoc_collage_t *c);
 // Adds one more, at the end.
-byoc_status_t byoc_collage_add_rival(byoc_collage_t *c, const char *name, const byoc_target_t *target);
+byoc_status_t byoc_collage_add_alternative(byoc_collage_t *c, const char *name, const byoc_target_t *target);
 // Candidates of every target, and the regions of the alternative plans, which enumeration may not reach.
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index);
 // Finds the cost of an alternative plan, measured as far as the budget goes.
-byoc_status_t byoc_collage_cover_rival(byoc_collage_t *c, byoc_collage_rival_t *rival);
+byoc_status_t byoc_collage_cover_alternative(byoc_collage_t *c, byoc_collage_alternative_t *alternative);
 // Makes the choices of the alternative plan those of the problems.
-byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_rival_t *rival);
+byoc_status_t byoc_collage_choose(byoc_collage_t *c, const byoc_collage_alternative_t *alternative);
 // Partitions by an alternative plan of this search. Layout changes that a later search inserted are removed first.
-byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_rival_t *rival, byoc_diag_t *diag,
+byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_alternative_t *alternative, byoc_diag_t *diag,
                                  byoc_placement_t *placement);
 
 // Size (collage_size.c).
@@ -77,6 +77,6 @@ void byoc_collage_note(const byoc_collage_t *c, const char *id, double value);
 // The plan that is fastest as a whole, of this search or the plain one; the result of the search if no times decide
 // otherwise.
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
-                                       byoc_collage_rival_t **out_winner);
+                                       byoc_collage_alternative_t **out_winner);
 
 #endif // BYOC_CORE_COLLAGE_COLLAGE_INTERNAL_H_

@@ -130,13 +130,13 @@ static byoc_status_t try_set(const weighing_t *w, uint32_t bits, best_t *best) {
 // The plan that wins by its size replaces the result of the search, which stays as an alternative.
 static byoc_status_t replace_found(const weighing_t *w, const best_t *best, double found_mib) {
   byoc_collage_t *c = w->collage;
-  byoc_collage_rival_t *fastest = &c->rivals[c->rival_count - 1];
+  byoc_collage_alternative_t *fastest = &c->alternatives[c->alternative_count - 1];
   const char *name = fastest->name;
   fastest->name = byoc_arena_format(&c->arena, "%s, of any size", name);
   if (fastest->name == NULL) return byoc_diag_out_of_memory(c->diag);
   fastest->is_of_any_size = true;
-  BYOC_RETURN_IF_ERROR(byoc_collage_add_rival(c, name, NULL));
-  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
+  BYOC_RETURN_IF_ERROR(byoc_collage_add_alternative(c, name, NULL));
+  byoc_collage_alternative_t *found = &c->alternatives[c->alternative_count - 1];
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     found->covers[i] = best->covers[i];
     best->covers[i] = (byoc_lazy_cover_t){0};
@@ -151,7 +151,7 @@ static byoc_status_t replace_found(const weighing_t *w, const best_t *best, doub
 }
 
 byoc_status_t byoc_collage_weigh(byoc_collage_t *c) {
-  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
+  byoc_collage_alternative_t *found = &c->alternatives[c->alternative_count - 1];
   if (c->options->pricer.size_mib == NULL || !(c->options->size_price > 0) || !isfinite(found->sum_ns)) return BYOC_OK;
   weighing_t w = {.collage = c, .ns_per_mib = byoc_collage_size_ns(c, 1, found->sum_ns)};
   find_heavy(&w);

@@ -31,11 +31,11 @@ byoc_status_t byoc_collage_key(const byoc_collage_t *c, const char *what, uint64
   const byoc_cost_key_t *base = &c->options->key;
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc plan 2");
-  byoc_hasher_update_text(&hasher, what);
+  byoc_hasher_update_string(&hasher, "byoc plan 2");
+  byoc_hasher_update_string(&hasher, what);
   byoc_hasher_update(&hasher, &hash, sizeof(hash));
   const char *const texts[] = {base->target, base->plugin, base->compiler, base->machine};
-  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) byoc_hasher_update_text(&hasher, texts[i]);
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) byoc_hasher_update_string(&hasher, texts[i]);
   byoc_hasher_update(&hasher, &base->thread_count, sizeof(base->thread_count));
   byoc_content_hash_t id = byoc_hasher_finish(&hasher);
   char text[33];
@@ -60,13 +60,13 @@ uint64_t byoc_collage_hash(const byoc_collage_t *c) {
 }
 
 // Hashes the targets of the nodes of each problem; all other nodes stay with the native target.
-static uint64_t hash_rival(const byoc_collage_t *c, const byoc_collage_rival_t *rival) {
+static uint64_t hash_alternative(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
   uint64_t hash = byoc_collage_hash(c);
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     const byoc_candidates_t *list = &c->problems.items.data[i].candidates;
     uint64_t sum = 0; // independent of the order
-    for (size_t k = 0; k < rival->covers[i].choice.count; ++k) {
-      const byoc_candidate_t *candidate = list->items.data[rival->covers[i].choice.data[k]];
+    for (size_t k = 0; k < alternative->covers[i].choice.count; ++k) {
+      const byoc_candidate_t *candidate = list->items.data[alternative->covers[i].choice.data[k]];
       if (c->options->targets->targets.data[candidate->target]->kind->backend == NULL) continue;
       sum += byoc_hash_combine(byoc_index_set_hash(&candidate->nodes), candidate->target);
     }
@@ -105,7 +105,7 @@ enum { ENTRANTS_MAX = 16 };
 
 typedef struct entrant_t {
   byoc_collage_t *search;
-  byoc_collage_rival_t *rival;
+  byoc_collage_alternative_t *alternative;
 } entrant_t;
 
 typedef struct contest_t {
@@ -118,33 +118,33 @@ typedef struct contest_t {
 
 static byoc_status_t apply_entrant(void *context, size_t i, byoc_placement_t *placement, byoc_diag_t *diag) {
   const contest_t *contest = context;
-  return byoc_collage_apply(contest->entrants[i].search, contest->entrants[i].rival, diag, placement);
+  return byoc_collage_apply(contest->entrants[i].search, contest->entrants[i].alternative, diag, placement);
 }
 
 static double least_expected(const byoc_collage_t *c) {
   double least = INFINITY;
   for (; c != NULL; c = c->plain) {
-    for (size_t r = 0; r < c->rival_count; ++r) {
-      if (c->rivals[r].expected_ns < least) least = c->rivals[r].expected_ns;
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      if (c->alternatives[r].expected_ns < least) least = c->alternatives[r].expected_ns;
     }
   }
   return least;
 }
 
 static bool is_found(const entrant_t *entrant) {
-  return entrant->rival == &entrant->search->rivals[entrant->search->rival_count - 1];
+  return entrant->alternative == &entrant->search->alternatives[entrant->search->alternative_count - 1];
 }
 
 // The plan that was found comes first, the others by expected time: if time runs out, the last ones are left out.
 static bool comes_before(const entrant_t *a, const entrant_t *b) {
   if (is_found(a) != is_found(b)) return is_found(a);
-  return a->rival->expected_ns < b->rival->expected_ns;
+  return a->alternative->expected_ns < b->alternative->expected_ns;
 }
 
 static void add_entrant(contest_t *contest, entrant_t entrant) {
   size_t at = contest->count;
   for (size_t e = 0; e < contest->count; ++e) {
-    if (strcmp(contest->entrants[e].rival->id, entrant.rival->id) == 0) return; // equal ones share an id
+    if (strcmp(contest->entrants[e].alternative->id, entrant.alternative->id) == 0) return; // equal ones share an id
   }
   if (contest->count == ENTRANTS_MAX) return;
   for (; at > 0 && comes_before(&entrant, &contest->entrants[at - 1]); --at) {
@@ -157,21 +157,22 @@ static void add_entrant(contest_t *contest, entrant_t entrant) {
 // The plans that are worth timing, each once.
 static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   double least = least_expected(contest->collage);
-  for (size_t r = c->rival_count; r-- > 0;) {
-    byoc_collage_rival_t *rival = &c->rivals[r];
-    bool is_hopeless = !rival->is_possible || (rival->target != NULL && rival->sum_ns > least * WHOLE_RATIO_AT_MOST);
+  for (size_t r = c->alternative_count; r-- > 0;) {
+    byoc_collage_alternative_t *alternative = &c->alternatives[r];
+    bool is_hopeless =
+        !alternative->is_possible || (alternative->target != NULL && alternative->sum_ns > least * WHOLE_RATIO_AT_MOST);
     if (is_hopeless) continue;
     byoc_cost_key_t key;
-    BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_rival(c, rival), &c->arena, &key));
-    rival->id = key.id;
-    add_entrant(contest, (entrant_t){c, rival});
+    BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_alternative(c, alternative), &c->arena, &key));
+    alternative->id = key.id;
+    add_entrant(contest, (entrant_t){c, alternative});
   }
   return BYOC_OK;
 }
 
 // The key of the note about the size of an entrant's artifact; "" when out of memory: no note has this key.
 static const char *size_id(const contest_t *contest, size_t entrant) {
-  const char *id = byoc_arena_format(&contest->collage->arena, "%s MiB", contest->entrants[entrant].rival->id);
+  const char *id = byoc_arena_format(&contest->collage->arena, "%s MiB", contest->entrants[entrant].alternative->id);
   return id != NULL ? id : "";
 }
 
@@ -180,9 +181,9 @@ static bool recall_times(contest_t *contest, const char *error_id) {
   bool is_known = true;
   (void)byoc_collage_recall_note(contest->collage, error_id, &contest->error);
   for (size_t e = 0; e < contest->count; ++e) {
-    byoc_collage_rival_t *rival = contest->entrants[e].rival;
-    is_known = recall(contest->collage, rival->id, &rival->whole_ns) && is_known;
-    is_known = byoc_collage_recall_note(contest->collage, size_id(contest, e), &rival->whole_mib) && is_known;
+    byoc_collage_alternative_t *alternative = contest->entrants[e].alternative;
+    is_known = recall(contest->collage, alternative->id, &alternative->whole_ns) && is_known;
+    is_known = byoc_collage_recall_note(contest->collage, size_id(contest, e), &alternative->whole_mib) && is_known;
   }
   return is_known;
 }
@@ -197,7 +198,7 @@ static int64_t contest_budget(const byoc_collage_t *c) {
 static uint64_t hash_contest(const contest_t *contest) {
   uint64_t hash = 0;
   for (size_t e = 0; e < contest->count; ++e) {
-    hash += hash_rival(contest->entrants[e].search, contest->entrants[e].rival); // independent of the order
+    hash += hash_alternative(contest->entrants[e].search, contest->entrants[e].alternative); // independent of the order
   }
   return hash;
 }
@@ -220,12 +221,12 @@ static byoc_status_t time_entrants(contest_t *contest) {
   for (size_t e = 0; e < contest->count; ++e) {
     const entrant_t *entrant = &contest->entrants[e];
     byoc_cost_key_t key;
-    entrant->rival->whole_ns = times[e];
-    entrant->rival->whole_mib = sizes[e];
+    entrant->alternative->whole_ns = times[e];
+    entrant->alternative->whole_mib = sizes[e];
     if (isnan(times[e])) continue;
     is_over = true;
     BYOC_RETURN_IF_ERROR(
-        byoc_collage_key(c, "whole model", hash_rival(entrant->search, entrant->rival), &c->arena, &key));
+        byoc_collage_key(c, "whole model", hash_alternative(entrant->search, entrant->alternative), &c->arena, &key));
     remember(c, &key, times[e]);
     if (!isnan(sizes[e])) byoc_collage_note(c, size_id(contest, e), sizes[e]);
   }
@@ -243,39 +244,39 @@ static const char *print_time(double ns, char text[32]) {
 
 // Copies times to alternative plans that equal an entrant.
 static void share_times(const contest_t *contest, byoc_collage_t *c) {
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    byoc_collage_rival_t *rival = &c->rivals[r];
-    for (size_t e = 0; e < contest->count && rival->id != NULL; ++e) {
-      const byoc_collage_rival_t *entrant = contest->entrants[e].rival;
-      if (strcmp(rival->id, entrant->id) != 0) continue;
-      rival->whole_ns = entrant->whole_ns;
-      rival->whole_mib = entrant->whole_mib;
+  for (size_t r = 0; r < c->alternative_count; ++r) {
+    byoc_collage_alternative_t *alternative = &c->alternatives[r];
+    for (size_t e = 0; e < contest->count && alternative->id != NULL; ++e) {
+      const byoc_collage_alternative_t *entrant = contest->entrants[e].alternative;
+      if (strcmp(alternative->id, entrant->id) != 0) continue;
+      alternative->whole_ns = entrant->whole_ns;
+      alternative->whole_mib = entrant->whole_mib;
     }
     char parts[32], whole[32];
-    byoc_log(BYOC_LOG_INFO, "plan %s: parts %s, whole %s", rival->name, print_time(rival->sum_ns, parts),
-             print_time(rival->whole_ns, whole));
+    byoc_log(BYOC_LOG_INFO, "plan %s: parts %s, whole %s", alternative->name, print_time(alternative->sum_ns, parts),
+             print_time(alternative->whole_ns, whole));
   }
 }
 
 static void find_least(contest_t *contest) {
   contest->least_ns = contest->least_mib = INFINITY;
   for (size_t e = 0; e < contest->count; ++e) {
-    const byoc_collage_rival_t *rival = contest->entrants[e].rival;
-    if (rival->whole_ns < contest->least_ns) contest->least_ns = rival->whole_ns; // no NaN is
-    if (rival->whole_mib < contest->least_mib) contest->least_mib = rival->whole_mib;
+    const byoc_collage_alternative_t *alternative = contest->entrants[e].alternative;
+    if (alternative->whole_ns < contest->least_ns) contest->least_ns = alternative->whole_ns; // no NaN is
+    if (alternative->whole_mib < contest->least_mib) contest->least_mib = alternative->whole_mib;
   }
 }
 
 // Its time, and the cost of its size beyond that of the smallest plan.
-static double weighed(const contest_t *contest, const byoc_collage_rival_t *rival) {
-  const double more_mib = isnan(rival->whole_mib) ? 0 : rival->whole_mib - contest->least_mib;
-  return rival->whole_ns + byoc_collage_size_ns(contest->collage, more_mib, contest->least_ns);
+static double weighed(const contest_t *contest, const byoc_collage_alternative_t *alternative) {
+  const double more_mib = isnan(alternative->whole_mib) ? 0 : alternative->whole_mib - contest->least_mib;
+  return alternative->whole_ns + byoc_collage_size_ns(contest->collage, more_mib, contest->least_ns);
 }
 
 static double least_weighed(const contest_t *contest) {
   double least = INFINITY;
   for (size_t e = 0; e < contest->count; ++e) {
-    const double ns = weighed(contest, contest->entrants[e].rival);
+    const double ns = weighed(contest, contest->entrants[e].alternative);
     if (ns < least) least = ns; // no NaN is
   }
   return least;
@@ -293,23 +294,24 @@ static equals_t find_equals(const contest_t *contest) {
   if (!(contest->collage->options->size_price > 0)) return equals;
   double least_mib = INFINITY;
   for (size_t e = 0; e < contest->count; ++e) {
-    const byoc_collage_rival_t *rival = contest->entrants[e].rival;
-    if (weighed(contest, rival) <= equals.limit_ns) least_mib = fmin(least_mib, rival->whole_mib); // no NaN is
+    const byoc_collage_alternative_t *alternative = contest->entrants[e].alternative;
+    if (weighed(contest, alternative) <= equals.limit_ns)
+      least_mib = fmin(least_mib, alternative->whole_mib); // no NaN is
   }
   equals.limit_mib = least_mib + EQUAL_MIB;
   return equals;
 }
 
-static byoc_collage_rival_t *first_of(const contest_t *contest, const equals_t *equals, const byoc_collage_t *c,
-                                      bool alone) {
-  byoc_collage_rival_t *of_any_size = NULL;
-  for (size_t r = 0; r < c->rival_count; ++r) {
-    byoc_collage_rival_t *rival = &c->rivals[r];
-    if (alone && rival->target == NULL) continue;
-    const bool is_larger = rival->whole_mib > equals->limit_mib; // not if its size is not known
-    if (is_larger || !(weighed(contest, rival) <= equals->limit_ns)) continue;
-    if (!rival->is_of_any_size) return rival;
-    of_any_size = rival;
+static byoc_collage_alternative_t *first_of(const contest_t *contest, const equals_t *equals, const byoc_collage_t *c,
+                                            bool alone) {
+  byoc_collage_alternative_t *of_any_size = NULL;
+  for (size_t r = 0; r < c->alternative_count; ++r) {
+    byoc_collage_alternative_t *alternative = &c->alternatives[r];
+    if (alone && alternative->target == NULL) continue;
+    const bool is_larger = alternative->whole_mib > equals->limit_mib; // not if its size is not known
+    if (is_larger || !(weighed(contest, alternative) <= equals->limit_ns)) continue;
+    if (!alternative->is_of_any_size) return alternative;
+    of_any_size = alternative;
   }
   return of_any_size;
 }
@@ -323,19 +325,19 @@ static entrant_t find_best(contest_t *contest) {
   const equals_t equals = find_equals(contest);
   if (contest->error > 0) byoc_log(BYOC_LOG_INFO, "whole plans: timed to %.1f %%", contest->error * 100);
   for (byoc_collage_t *c = contest->collage; c != NULL; c = c->plain) {
-    byoc_collage_rival_t *alone = first_of(contest, &equals, c, true);
-    byoc_collage_rival_t *any = first_of(contest, &equals, c, false);
+    byoc_collage_alternative_t *alone = first_of(contest, &equals, c, true);
+    byoc_collage_alternative_t *any = first_of(contest, &equals, c, false);
     if (any != NULL) return (entrant_t){c, alone != NULL ? alone : any};
   }
   return (entrant_t){NULL, NULL};
 }
 
 // The sum of the estimated costs of a plan: candidates of dynamic shapes cannot be measured.
-static double estimated_ns(const byoc_collage_t *c, const byoc_collage_rival_t *rival) {
+static double estimated_ns(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
   double sum_ns = 0;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     const byoc_price_list_t *prices = &c->prices[i];
-    const byoc_choice_t *choice = &rival->covers[i].choice;
+    const byoc_choice_t *choice = &alternative->covers[i].choice;
     for (size_t k = 0; k < choice->count; ++k) {
       const byoc_price_t *price = &prices->prices.data[prices->price_of[choice->data[k]]];
       if (price->source == BYOC_COST_SOURCE_ESTIMATE) sum_ns += price->cost_ns;
@@ -347,23 +349,24 @@ static double estimated_ns(const byoc_collage_t *c, const byoc_collage_rival_t *
 // Where no plan can be timed and most of the best one is estimated: one with layout changes, in the order of find_best,
 // that is expected to be about as good.
 static entrant_t find_untimed(byoc_collage_t *c, entrant_t found) {
-  const double expected_ns = found.rival->expected_ns;
-  if (c->plain == NULL || !(estimated_ns(found.search, found.rival) > expected_ns / 2)) return found;
+  const double expected_ns = found.alternative->expected_ns;
+  if (c->plain == NULL || !(estimated_ns(found.search, found.alternative) > expected_ns / 2)) return found;
   for (int pass = 0; pass < 2; ++pass) { // one backend alone; then any
-    for (size_t r = 0; r < c->rival_count; ++r) {
-      byoc_collage_rival_t *rival = &c->rivals[r];
-      if (pass == 0 && rival->target == NULL) continue;
-      if (rival->is_possible && rival->expected_ns <= expected_ns * LAYOUT_RATIO) return (entrant_t){c, rival};
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      byoc_collage_alternative_t *alternative = &c->alternatives[r];
+      if (pass == 0 && alternative->target == NULL) continue;
+      if (alternative->is_possible && alternative->expected_ns <= expected_ns * LAYOUT_RATIO)
+        return (entrant_t){c, alternative};
     }
   }
   return found;
 }
 
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
-                                       byoc_collage_rival_t **out_winner) {
+                                       byoc_collage_alternative_t **out_winner) {
   *out_search = c;
-  *out_winner = &c->rivals[c->rival_count - 1];
-  byoc_collage_rival_t *plain = c->plain ? &c->plain->rivals[c->plain->rival_count - 1] : NULL;
+  *out_winner = &c->alternatives[c->alternative_count - 1];
+  byoc_collage_alternative_t *plain = c->plain ? &c->plain->alternatives[c->plain->alternative_count - 1] : NULL;
   if (plain != NULL && plain->sum_ns + plain->size_ns <= (*out_winner)->sum_ns + (*out_winner)->size_ns) {
     *out_search = c->plain;
     *out_winner = plain;
@@ -376,10 +379,10 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
   entrant_t best = find_best(&contest);
-  if (best.rival == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
-  bool is_same = strcmp(best.rival->id, (*out_winner)->id) == 0; // found, and equal to another plan
+  if (best.alternative == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
+  bool is_same = strcmp(best.alternative->id, (*out_winner)->id) == 0; // found, and equal to another plan
   if (is_same) return BYOC_OK;
   *out_search = best.search;
-  *out_winner = best.rival;
+  *out_winner = best.alternative;
   return BYOC_OK;
 }

@@ -40,16 +40,16 @@ static bool lacks_sizes_for(const byoc_target_t *target, const byoc_node_t *node
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
   if (node->callee != NULL || lacks_sizes_for(target, node)) return false;
   size_t count = 0;
-  const int64_t *gave_back = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  const int64_t *gave_back = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (size_t i = 0; i < count; ++i) {
     if (gave_back[i] == target->index) return false;
   }
   for (uint32_t r = 0; r < node->result_count; ++r) {
     const char *wanted = node->results[r]->device.target;
-    const byoc_virtual_device_t *place = &node->results[r]->device;
+    const byoc_virtual_device_t *device = &node->results[r]->device;
     if (wanted != NULL && strcmp(wanted, target->kind->name) != 0) return false;
-    if (place->device_type != 0 && place->device_type != byoc_target_device(target)) return false;
-    if (place->device_id > 0 && byoc_target_device(target) == kDLCPU) return false; // there is one processor
+    if (device->device_type != 0 && device->device_type != byoc_target_device(target)) return false;
+    if (device->device_id > 0 && byoc_target_device(target) == kDLCPU) return false; // there is one processor
   }
   return true;
 }
@@ -104,8 +104,8 @@ static bool check_known(void *self, byoc_node_t *node) {
   return true;
 }
 
-static bool was_given_back(const byoc_node_t *node) {
-  return byoc_attributes_find(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY) != NULL;
+static bool has_fallen_back(const byoc_node_t *node) {
+  return byoc_attributes_find(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY) != NULL;
 }
 
 static const char *find_reason(const check_t *c, const byoc_node_t *node, const char *bound) {
@@ -116,7 +116,7 @@ static const char *find_reason(const check_t *c, const byoc_node_t *node, const 
     const byoc_decline_t *decline = &c->placement->declines.data[d];
     if (decline->node == node && strcmp(decline->target->kind->name, bound) == 0) return decline->reason;
   }
-  return was_given_back(node) ? "it declined the node after claiming it" : "none of its rules claims it";
+  return has_fallen_back(node) ? "it declined the node after claiming it" : "none of its rules claims it";
 }
 
 // The reason why a target on the device did not claim the node.
@@ -147,7 +147,7 @@ static bool check_met(void *self, byoc_node_t *node) {
   const char *bound = node->callee == NULL ? byoc_node_bound_to(node) : NULL;
   const byoc_target_t *target = bound != NULL ? find_target(c, bound) : NULL;
   if (target == NULL || target->kind->backend == NULL) return true;
-  if (!c->is_first_round && !was_given_back(node)) return true;
+  if (!c->is_first_round && !has_fallen_back(node)) return true;
   char text[160];
   byoc_node_describe(node, text, sizeof(text));
   c->status = byoc_diag_error(c->diag, BYOC_UNSUPPORTED, "%s is bound to target '%s', which does not claim it: %s",

@@ -25,7 +25,7 @@ typedef struct byoc_known_price_t {
   const char *id;     // equal ids have one cost; in the given arena; NULL: not known
   double cost_ns;     // NaN: it would have to be measured
   const char *reason; // if cost_ns is INFINITY; in the given arena
-  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_fallback;   // the reason came from the backend, which declined it
   bool is_estimate;   // from the analytic model, and measuring would not change it
 } byoc_known_price_t;
 
@@ -34,9 +34,9 @@ typedef struct byoc_price_request_t {
   const byoc_target_t *target;
   double cost_ns; // answers, as of `price`
   const char *reason;
-  bool is_given_back; // the reason came from the backend, which declined it
-  bool is_passing;    // the next build may get another cost: not the function failed, but something around it
-  bool is_wrong;      // it cannot be used because it computed something else
+  bool is_fallback; // the reason came from the backend, which declined it
+  bool is_passing;  // the next build may get another cost: not the function failed, but something around it
+  bool is_wrong;    // it cannot be used because it computed something else
 } byoc_price_request_t;
 
 typedef struct byoc_function_pricer_t {

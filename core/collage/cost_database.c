@@ -150,7 +150,7 @@ static byoc_cost_record_t read_record(sqlite3_stmt *statement) {
                                .used_at = sqlite3_column_int64(statement, 11)};
   if (sqlite3_column_type(statement, 8) == SQLITE_NULL) {
     record.reason = column(statement, 9);
-    record.is_given_back = sqlite3_column_int(statement, 12) != 0;
+    record.is_fallback = sqlite3_column_int(statement, 12) != 0;
   } else {
     record.cost_ns = sqlite3_column_double(statement, 8);
   }
@@ -217,7 +217,7 @@ static int put_into(sqlite3 *connection, const byoc_cost_record_t *record) {
   if (!isfinite(record->cost_ns)) bind_text(statement, 10, record->reason != NULL ? record->reason : "");
   (void)sqlite3_bind_int64(statement, 11, record->measured_at != 0 ? record->measured_at : now);
   (void)sqlite3_bind_int64(statement, 12, record->used_at != 0 ? record->used_at : now);
-  (void)sqlite3_bind_int(statement, 13, record->is_given_back);
+  (void)sqlite3_bind_int(statement, 13, record->is_fallback);
   return finish(connection, statement);
 }
 

@@ -28,7 +28,7 @@ typedef struct byoc_cost_record_t {
   byoc_cost_key_t key;
   double cost_ns;      // INFINITY: cannot be used
   const char *reason;  // why it is infinite; NULL otherwise
-  bool is_given_back;  // the reason came from the backend, which declined it
+  bool is_fallback;    // the reason came from the backend, which declined it
   int64_t measured_at; // seconds since 1970; 0: _put fills in the time
   int64_t used_at;     // in whole days
 } byoc_cost_record_t;

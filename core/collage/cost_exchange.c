@@ -16,15 +16,15 @@
 static byoc_status_t add_to_array(void *self, const byoc_cost_record_t *record) {
   const byoc_cost_key_t *key = &record->key;
   json_t *row = json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:I, s:I}", "id", key->id, "operators",
-                          byoc_json_text(key->operators), "signature", byoc_json_text(key->signature), "target",
-                          byoc_json_text(key->target), "plugin", byoc_json_text(key->plugin), "compiler",
-                          byoc_json_text(key->compiler), "machine", byoc_json_text(key->machine), "threads",
+                          byoc_json_string(key->operators), "signature", byoc_json_string(key->signature), "target",
+                          byoc_json_string(key->target), "plugin", byoc_json_string(key->plugin), "compiler",
+                          byoc_json_string(key->compiler), "machine", byoc_json_string(key->machine), "threads",
                           (int)key->thread_count, "measured", (json_int_t)record->measured_at, "used",
                           (json_int_t)record->used_at);
   bool finite = isfinite(record->cost_ns);
   bool ok = row != NULL && json_object_set_new(row, "cost_ns", finite ? json_real(record->cost_ns) : json_null()) == 0;
-  if (ok && !finite) ok = json_object_set_new(row, "reason", byoc_json_text(record->reason)) == 0;
-  if (ok && record->is_given_back) ok = json_object_set_new(row, "given_back", json_true()) == 0;
+  if (ok && !finite) ok = json_object_set_new(row, "reason", byoc_json_string(record->reason)) == 0;
+  if (ok && record->is_fallback) ok = json_object_set_new(row, "given_back", json_true()) == 0;
   if (!ok) {
     json_decref(row);
     return BYOC_OUT_OF_MEMORY;
@@ -79,7 +79,7 @@ static bool read_row(json_t *row, byoc_cost_record_t *out_record) {
   }
   if (strlen(key->id) != 32 || strspn(key->id, "0123456789abcdef") != 32 || threads < 1) return false;
   key->thread_count = threads;
-  record.is_given_back = json_is_true(json_object_get(row, "given_back"));
+  record.is_fallback = json_is_true(json_object_get(row, "given_back"));
   record.measured_at = measured;
   record.used_at = used;
   *out_record = record;

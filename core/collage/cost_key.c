@@ -47,7 +47,7 @@ static bool hash_node(void *self, byoc_node_t *node) {
   hasher_t *hasher = self;
   const byoc_op_t *op = byoc_op_of(node);
   if (op != NULL && op->extension != NULL) {
-    hasher->hash = byoc_hash_combine(hasher->hash, byoc_hash_text(op->extension->content));
+    hasher->hash = byoc_hash_combine(hasher->hash, byoc_hash_string(op->extension->content));
   }
   if (node->callee != NULL && hasher->depth < BYOC_COMPOSITE_MAX_DEPTH) {
     hasher->depth += 1;
@@ -73,8 +73,8 @@ uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
   // Of the region's own attributes only two count: the rule that made it, and which of several ways to match was taken.
   const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
-  hasher.hash =
-      byoc_hash_combine(hasher.hash, byoc_hash_text(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, "")));
+  hasher.hash = byoc_hash_combine(hasher.hash,
+                                  byoc_hash_string(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, "")));
   int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
   if (match != 0) hasher.hash = byoc_hash_combine(hasher.hash, (uint64_t)match);
   hash_content(&hasher, function);
@@ -156,11 +156,11 @@ static const char *hash_key(const byoc_cost_key_t *key, const byoc_cost_key_inpu
   uint64_t function = byoc_cost_function_hash(inputs->function);
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, "byoc cost 3");
+  byoc_hasher_update_string(&hasher, "byoc cost 3");
   byoc_hasher_update(&hasher, &function, sizeof(function));
   const char *const texts[] = {key->operators,       key->signature, key->target,  key->plugin,
                                inputs->native->text, key->compiler,  key->machine, BYOC_VERSION_TEXT};
-  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) byoc_hasher_update_text(&hasher, texts[i]);
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) byoc_hasher_update_string(&hasher, texts[i]);
   byoc_hasher_update(&hasher, &key->thread_count, sizeof(key->thread_count));
   byoc_hasher_update(&hasher, &inputs->cold_bytes, sizeof(inputs->cold_bytes));
   byoc_content_hash_t hash = byoc_hasher_finish(&hasher);

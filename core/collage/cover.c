@@ -107,13 +107,13 @@ static double sum_copies(const byoc_dataflow_t *flow, byoc_candidate_t *const *c
                          const uint32_t *owners, const byoc_cover_costs_t *costs) {
   double sum = 0;
   for (uint32_t n = 0; n < flow->node_count; ++n) {
-    const uint32_t home = costs->device(costs->self, candidates[chosen[owners[n]]]->place);
-    uint32_t has = 1u << home, wanted = flow->is_result[n] ? 1u << BYOC_COVER_HOST : 0;
+    const uint32_t assignment = costs->device(costs->self, candidates[chosen[owners[n]]]->place);
+    uint32_t has = 1u << assignment, wanted = flow->is_result[n] ? 1u << BYOC_COVER_HOST : 0;
     for (uint32_t e = flow->successor_offsets[n]; e < flow->successor_offsets[n + 1]; ++e) {
       wanted |= 1u << costs->device(costs->self, candidates[chosen[owners[flow->successors[e]]]]->place);
     }
     for (uint32_t to = 0; to < costs->device_count; ++to) {
-      if ((wanted & ~has) >> to & 1) sum += costs->copy(costs->self, n, home, to);
+      if ((wanted & ~has) >> to & 1) sum += costs->copy(costs->self, n, assignment, to);
     }
   }
   for (uint32_t k = 0; k < costs->input_count; ++k) {
@@ -187,21 +187,21 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   const byoc_dataflow_t *flow = p->flow;
   byoc_string_t text;
   byoc_string_init(&text, p->allocator);
-  bool *taken = byoc_allocate(p->allocator, flow->node_count, sizeof(*taken));
-  if (taken == NULL) return byoc_diag_out_of_memory(diag);
+  bool *claimed = byoc_allocate(p->allocator, flow->node_count, sizeof(*claimed));
+  if (claimed == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < candidate_count; ++i) {
     if (isinf(candidates[i]->cost_ns)) continue;
-    for (uint32_t k = 0; k < candidates[i]->nodes.count; ++k) taken[candidates[i]->nodes.items[k]] = true;
+    for (uint32_t k = 0; k < candidates[i]->nodes.count; ++k) claimed[candidates[i]->nodes.items[k]] = true;
   }
   uint32_t count = 0;
   const char *bound = NULL;
   bool is_wrong = false;
   for (uint32_t n = 0; n < flow->node_count; ++n) {
-    is_wrong = is_wrong || (!taken[n] && has_wrong(candidates, candidate_count, n));
-    if (!taken[n] && count++ < NAMED_LIMIT) append_node(&text, flow, n, candidates, candidate_count);
-    if (!taken[n] && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
+    is_wrong = is_wrong || (!claimed[n] && has_wrong(candidates, candidate_count, n));
+    if (!claimed[n] && count++ < NAMED_LIMIT) append_node(&text, flow, n, candidates, candidate_count);
+    if (!claimed[n] && bound == NULL) bound = byoc_node_bound_to(flow->nodes[n]);
   }
-  byoc_free(p->allocator, taken);
+  byoc_free(p->allocator, claimed);
   byoc_status_t status = BYOC_NOT_FOUND;
   if (is_wrong) {
     status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes the right values of %s%s", text.data,

@@ -55,9 +55,9 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
   uint32_t n = flow->node_count, count = 0, serial = 0;
   uint32_t *missing = byoc_allocate(allocator, n, sizeof(*missing)); // predecessors not taken yet
   uint32_t *unread = byoc_allocate(allocator, n, sizeof(*unread));   // successors not taken yet
-  bool *taken = byoc_allocate(allocator, n, sizeof(*taken));
+  bool *claimed = byoc_allocate(allocator, n, sizeof(*claimed));
   ready_heap_t heap = {.allocator = allocator};
-  bool ok = missing != NULL && unread != NULL && taken != NULL;
+  bool ok = missing != NULL && unread != NULL && claimed != NULL;
   for (uint32_t i = n; ok && i-- > 0;) { // the first of several equals comes out first
     missing[i] = flow->predecessor_offsets[i + 1] - flow->predecessor_offsets[i];
     unread[i] = flow->successor_offsets[i + 1] - flow->successor_offsets[i];
@@ -65,10 +65,10 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
   }
   while (ok && heap.entries.count > 0) {
     ready_t next = heap_pop(&heap);
-    if (taken[next.node]) continue;
+    if (claimed[next.node]) continue;
     // Scores only rise, and a node whose score rose was pushed again with the new one, so a stale entry comes out
     // later.
-    taken[next.node] = true;
+    claimed[next.node] = true;
     out_order[count++] = next.node;
     for (uint32_t e = flow->successor_offsets[next.node + 1]; ok && e-- > flow->successor_offsets[next.node];) {
       uint32_t user = flow->successors[e];
@@ -80,14 +80,14 @@ static bool narrow_order(const byoc_dataflow_t *flow, byoc_allocator_t allocator
       // The last reader of `source` has just become a better choice.
       for (uint32_t u = flow->successor_offsets[source]; ok && u < flow->successor_offsets[source + 1]; ++u) {
         uint32_t user = flow->successors[u];
-        if (taken[user] || missing[user] > 0) continue;
+        if (claimed[user] || missing[user] > 0) continue;
         ok = heap_push(&heap, (ready_t){score_of(flow, unread, user), serial++, user});
       }
     }
   }
   byoc_free(allocator, missing);
   byoc_free(allocator, unread);
-  byoc_free(allocator, taken);
+  byoc_free(allocator, claimed);
   byoc_vector_deinit(&heap.entries, allocator);
   return ok;
 }

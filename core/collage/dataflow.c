@@ -94,9 +94,9 @@ static bool collect_uses(collector_t *c, uint32_t from, const byoc_value_t *valu
 // True if the value is made around the block or is a parameter of it. Constants count as neither.
 static bool is_from_around(const byoc_dataflow_t *flow, const byoc_value_t *value) {
   if (value == NULL || value->kind == BYOC_VALUE_CONSTANT) return false;
-  const byoc_block_t *home = value->kind == BYOC_VALUE_PARAMETER ? value->block : value->node->block;
-  if (home == flow->block) return value->kind == BYOC_VALUE_PARAMETER;
-  return home->owner == NULL || byoc_node_in_block(home->owner, flow->block) == NULL;
+  const byoc_block_t *assignment = value->kind == BYOC_VALUE_PARAMETER ? value->block : value->node->block;
+  if (assignment == flow->block) return value->kind == BYOC_VALUE_PARAMETER;
+  return assignment->owner == NULL || byoc_node_in_block(assignment->owner, flow->block) == NULL;
 }
 
 static bool reads_from_around(const byoc_dataflow_t *flow, const byoc_node_t *node) {

@@ -11,7 +11,7 @@
 typedef struct asker_t {
   byoc_claims_t claims;
   const byoc_target_t *target;
-  byoc_map_t taken; // pointer map: nodes of regions that were accepted
+  byoc_map_t claimed; // pointer map: nodes of regions that were accepted
   byoc_diag_t *diag;
 } asker_t;
 
@@ -23,7 +23,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
   *out_accepted = false;
   bool is_wanted = false;
   for (size_t i = 0; i < node_count; ++i) {
-    is_wanted |= byoc_node_is_fused(nodes[i]) && byoc_pointer_map_find(&asker->taken, nodes[i]) == NULL;
+    is_wanted |= byoc_node_is_fused(nodes[i]) && byoc_pointer_map_find(&asker->claimed, nodes[i]) == NULL;
   }
   if (!is_wanted) return BYOC_OK;
   byoc_region_t region = {.target = asker->target,
@@ -33,7 +33,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
                           .binding_count = binding_count};
   if (rule->accept != NULL && !byoc_hook_accept(rule, &region)) return BYOC_OK;
   for (size_t i = 0; i < node_count; ++i) {
-    if (!byoc_pointer_map_put(&asker->taken, nodes[i], nodes[i])) return byoc_diag_out_of_memory(asker->diag);
+    if (!byoc_pointer_map_put(&asker->claimed, nodes[i], nodes[i])) return byoc_diag_out_of_memory(asker->diag);
   }
   return BYOC_OK;
 }
@@ -71,17 +71,17 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
   byoc_arena_t arena;
   asker_t asker = {.diag = diag};
   byoc_arena_init(&arena, allocator);
-  byoc_pointer_map_init(&asker.taken, allocator);
+  byoc_pointer_map_init(&asker.claimed, allocator);
   byoc_status_t status = byoc_claims_init(&asker.claims, block, allocator, diag);
   for (size_t t = 0; targets != NULL && t < targets->targets.count && status == BYOC_OK; ++t) {
     status = ask_target(&asker, targets->targets.data[t], &arena);
   }
   BYOC_FOR_EACH_NODE(node, block) {
-    if (status != BYOC_OK || !byoc_node_is_fused(node) || byoc_pointer_map_find(&asker.taken, node) != NULL) continue;
+    if (status != BYOC_OK || !byoc_node_is_fused(node) || byoc_pointer_map_find(&asker.claimed, node) != NULL) continue;
     if (!byoc_pointer_map_put(refused, node, node)) status = byoc_diag_out_of_memory(diag);
   }
   byoc_claims_deinit(&asker.claims);
-  byoc_map_deinit(&asker.taken);
+  byoc_map_deinit(&asker.claimed);
   byoc_arena_deinit(&arena);
   return status;
 }

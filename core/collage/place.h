@@ -21,7 +21,7 @@ typedef struct byoc_placement_region_t {
   byoc_function_t *function; // outlined, with its Compiler attribute; equal regions share one
   const byoc_target_t *target;
   size_t node_count; // operators in it
-  bool given_back;   // the backend claimed it and declined it later; its operators were proposed again
+  bool falls_back;   // the backend claimed it and declined it later; its operators were proposed again
   bool is_marked;    // it was marked for its target before placing, and is not in the plan
   size_t plan_block; // index of its block in the plan
   uint32_t plan_region;
@@ -40,7 +40,7 @@ void byoc_placement_deinit(byoc_placement_t *placement);
 // Partitions every graph function without a Compiler attribute, block by block. In the order of `targets`, each rule
 // claims its matches, from the results upwards. Claims that may be merged are merged, as long as no cycle appears. Each
 // claim becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches, Primitive)
-// with one call in its place. A node is not proposed again to a target that declined it (BYOC_ATTRIBUTE_GIVEN_BACK_BY).
+// with one call in its place. A node is not proposed again to a target that declined it (BYOC_ATTRIBUTE_DECLINED_BY).
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 

@@ -55,8 +55,8 @@ static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
     return status;
   }
   c->ready = index + 1;
-  for (size_t r = 0; r + 1 < c->rival_count; ++r) {
-    const byoc_choice_t *greedy = &c->rivals[r].greedy[index];
+  for (size_t r = 0; r + 1 < c->alternative_count; ++r) {
+    const byoc_choice_t *greedy = &c->alternatives[r].greedy[index];
     for (size_t k = 0; k < greedy->count; ++k) byoc_price_list_trust(&c->prices[index], greedy->data[k]);
   }
   c->measuring.hits += c->prices[index].known;
@@ -72,10 +72,10 @@ static void deinit(byoc_collage_t *c) {
     byoc_price_list_deinit(&c->prices[i]);
     byoc_transitions_deinit(&c->transitions[i]);
   }
-  for (size_t r = 0; r < c->rival_count; ++r) {
+  for (size_t r = 0; r < c->alternative_count; ++r) {
     for (size_t i = 0; i < c->problems.items.count; ++i) {
-      byoc_vector_deinit(&c->rivals[r].greedy[i], c->allocator);
-      byoc_lazy_cover_deinit(&c->rivals[r].covers[i], c->allocator);
+      byoc_vector_deinit(&c->alternatives[r].greedy[i], c->allocator);
+      byoc_lazy_cover_deinit(&c->alternatives[r].covers[i], c->allocator);
     }
   }
   byoc_problems_deinit(&c->problems);
@@ -111,20 +111,21 @@ static byoc_status_t search_block(byoc_collage_t *c, size_t index, bool proves, 
 
 // The search proper. If the budget ended it in an earlier build, it is not continued unless this build has more time.
 static byoc_status_t search(byoc_collage_t *c) {
-  byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
+  byoc_collage_alternative_t *found = &c->alternatives[c->alternative_count - 1];
   byoc_cost_key_t key;
   const byoc_collect_options_t limits = byoc_collect_limits(&c->options->collect);
   uint64_t hash = byoc_hash_combine(byoc_collage_hash(c), byoc_hash_combine(limits.max_nodes, limits.max_depth));
   BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "search", hash, &c->arena, &key));
   double spent_ns = 0;
   if (byoc_collage_recall_note(c, key.id, &spent_ns) && spent_ns >= (double)c->budget_ns) c->measuring.budget_ns = 0;
-  BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[0])); // a good cover to begin with
-  for (size_t i = 0; i < c->problems.items.count; ++i) {            // then covers that are expected to be better
+  BYOC_RETURN_IF_ERROR(byoc_collage_cover_alternative(c, &c->alternatives[0])); // a good cover to begin with
+  for (size_t i = 0; i < c->problems.items.count; ++i) { // then covers that are expected to be better
     byoc_lazy_cover_t cover;
     BYOC_RETURN_IF_ERROR(search_block(c, i, false, &cover));
     byoc_lazy_cover_deinit(&cover, c->allocator);
   }
-  for (size_t r = 1; r + 1 < c->rival_count; ++r) BYOC_RETURN_IF_ERROR(byoc_collage_cover_rival(c, &c->rivals[r]));
+  for (size_t r = 1; r + 1 < c->alternative_count; ++r)
+    BYOC_RETURN_IF_ERROR(byoc_collage_cover_alternative(c, &c->alternatives[r]));
   found->sum_ns = 0;
   int64_t finding_ns = c->budget_ns - c->measuring.budget_ns, left_ns = c->measuring.budget_ns;
   bool is_limited = !c->options->spend_budget && finding_ns < left_ns;
@@ -153,8 +154,8 @@ static byoc_status_t search(byoc_collage_t *c) {
 
 // ---- the plan ----
 
-static byoc_status_t settle(byoc_collage_t *c, const byoc_collage_rival_t *winner) {
-  const byoc_collage_rival_t *found = &c->rivals[c->rival_count - 1];
+static byoc_status_t settle(byoc_collage_t *c, const byoc_collage_alternative_t *winner) {
+  const byoc_collage_alternative_t *found = &c->alternatives[c->alternative_count - 1];
   BYOC_RETURN_IF_ERROR(byoc_collage_choose(c, winner));
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     byoc_problem_t *problem = &c->problems.items.data[i];
@@ -167,7 +168,7 @@ static byoc_status_t settle(byoc_collage_t *c, const byoc_collage_rival_t *winne
   return BYOC_OK;
 }
 
-static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t *winner, byoc_plan_t *plan) {
+static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_alternative_t *winner, byoc_plan_t *plan) {
   if (plan == NULL) return BYOC_OK;
   const byoc_collect_options_t limits = byoc_collect_limits(&c->options->collect);
   plan->max_nodes = limits.max_nodes;
@@ -175,16 +176,16 @@ static byoc_status_t record(const byoc_collage_t *c, const byoc_collage_rival_t 
   plan->whole_ns = winner->whole_ns;
   plan->whole_mib = winner->whole_mib;
   for (; c != NULL; c = c->plain) {
-    for (size_t r = 0; r < c->rival_count; ++r) {
-      const byoc_collage_rival_t *rival = &c->rivals[r];
-      if (r + 1 == c->rival_count && winner == rival) continue; // the plan itself
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      const byoc_collage_alternative_t *alternative = &c->alternatives[r];
+      if (r + 1 == c->alternative_count && winner == alternative) continue; // the plan itself
       const char *label = c->options->label;
-      byoc_plan_rival_t row = {.name = byoc_arena_format(&plan->arena, "%s%s%s", rival->name, label != NULL ? ", " : "",
-                                                         label != NULL ? label : ""),
-                               .sum_ns = rival->sum_ns,
-                               .whole_ns = rival->whole_ns,
-                               .whole_mib = rival->whole_mib};
-      if (row.name == NULL || !byoc_vector_push(&plan->rivals, plan->arena.allocator, row)) {
+      byoc_plan_alternative_t row = {.name = byoc_arena_format(&plan->arena, "%s%s%s", alternative->name,
+                                                               label != NULL ? ", " : "", label != NULL ? label : ""),
+                                     .sum_ns = alternative->sum_ns,
+                                     .whole_ns = alternative->whole_ns,
+                                     .whole_mib = alternative->whole_mib};
+      if (row.name == NULL || !byoc_vector_push(&plan->alternatives, plan->arena.allocator, row)) {
         return byoc_diag_out_of_memory(c->diag);
       }
     }
@@ -206,7 +207,7 @@ static byoc_status_t find(byoc_collage_t *c) {
   c->estimator = *c->options->estimator;
   for (uint32_t t = 0; t < target_count; ++t) c->devices[t] = *byoc_estimator_device(c->options->estimator, t);
   c->estimator.devices = c->devices;
-  BYOC_RETURN_IF_ERROR(byoc_collage_make_rivals(c));
+  BYOC_RETURN_IF_ERROR(byoc_collage_make_alternatives(c));
   for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
   byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
@@ -234,7 +235,7 @@ static byoc_status_t begin(byoc_collage_t *c, byoc_graph_module_t *module, const
 
 static byoc_status_t finish(byoc_collage_t *c, byoc_placement_t *placement) {
   byoc_collage_t *search = NULL;
-  byoc_collage_rival_t *winner = NULL;
+  byoc_collage_alternative_t *winner = NULL;
   BYOC_RETURN_IF_ERROR(byoc_collage_find_winner(c, &search, &winner));
   BYOC_RETURN_IF_ERROR(settle(search, winner));
   BYOC_RETURN_IF_ERROR(record(c, winner, placement->plan));

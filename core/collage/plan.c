@@ -25,6 +25,6 @@ void byoc_plan_deinit(byoc_plan_t *plan) {
   }
   byoc_vector_deinit(&plan->blocks, allocator);
   byoc_vector_deinit(&plan->targets, allocator);
-  byoc_vector_deinit(&plan->rivals, allocator);
+  byoc_vector_deinit(&plan->alternatives, allocator);
   byoc_arena_deinit(&plan->arena);
 }

@@ -52,7 +52,7 @@ typedef struct byoc_plan_candidate_t {
   double cost_ns; // NaN: not known; INFINITY: cannot be used
   byoc_cost_source_t source;
   bool is_chosen;
-  bool is_given_back; // it costs infinity because the backend declined it; this is not a failure
+  bool is_fallback; // it costs infinity because the backend declined it; this is not a failure
 } byoc_plan_candidate_t;
 
 typedef struct byoc_plan_region_t {
@@ -63,7 +63,7 @@ typedef struct byoc_plan_region_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
-  bool given_back; // the backend claimed it and declined it later
+  bool falls_back; // the backend claimed it and declined it later
   bool is_later;   // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
   const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known
   const char *lapse;     // why this is not what an option of the target asks for; NULL: it is
@@ -78,12 +78,12 @@ typedef struct byoc_plan_decline_t {
 } byoc_plan_decline_t;
 
 // The cost of a whole model under an alternative plan: one backend alone with "c" behind it, or greedy.
-typedef struct byoc_plan_rival_t {
+typedef struct byoc_plan_alternative_t {
   const char *name; // "greedy", "cutlass;c"
   double sum_ns;    // of the costs of its parts; NaN: some are not known
   double whole_ns;  // measured as one model; NaN: it was not
   double whole_mib; // of the artifact that was measured; NaN: it was not
-} byoc_plan_rival_t;
+} byoc_plan_alternative_t;
 
 // One block: the body of a function, or a nested block.
 typedef struct byoc_plan_block_t {
@@ -105,7 +105,7 @@ typedef struct byoc_plan_t {
   const char *strategy;              // "greedy", "collage", or the path of the plan that was replayed
   BYOC_VECTOR(const char *) targets; // as target strings, "c" last
   BYOC_VECTOR(byoc_plan_block_t) blocks;
-  BYOC_VECTOR(byoc_plan_rival_t) rivals;
+  BYOC_VECTOR(byoc_plan_alternative_t) alternatives;
   double whole_ns;  // this plan, measured as one model; NaN: it was not
   double whole_mib; // of the artifact that was measured; NaN: it was not
   // How far candidates were enumerated (byoc_collect_options_t); 0: they were not.

@@ -27,8 +27,8 @@ static uint64_t hash_block(block_hasher_t *h, const byoc_block_t *block, uint64_
   for (size_t i = 0; i < block->parameters.count; ++i) hash = define(h, block->parameters.data[i], hash);
   hash = byoc_hash_combine(hash, block->node_count);
   BYOC_FOR_EACH_NODE(node, block) {
-    hash = byoc_hash_combine(hash, byoc_hash_text(node->domain));
-    hash = byoc_hash_combine(hash, byoc_hash_text(node->op));
+    hash = byoc_hash_combine(hash, byoc_hash_string(node->domain));
+    hash = byoc_hash_combine(hash, byoc_hash_string(node->op));
     hash = byoc_hash_combine(hash, (uint64_t)(uint32_t)node->since_version);
     if (node->callee != NULL) {
       hash = byoc_hash_combine(hash, byoc_function_structural_hash(node->callee, BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA));
@@ -36,7 +36,7 @@ static uint64_t hash_block(block_hasher_t *h, const byoc_block_t *block, uint64_
     hash = byoc_attributes_hash(&node->attributes, hash);
     for (uint32_t i = 0; i < node->operand_count; ++i) hash = use(h, node->operands[i], hash);
     for (uint32_t i = 0; i < node->block_count; ++i) {
-      hash = hash_block(h, node->blocks[i], byoc_hash_combine(hash, byoc_hash_text(node->block_names[i])));
+      hash = hash_block(h, node->blocks[i], byoc_hash_combine(hash, byoc_hash_string(node->block_names[i])));
     }
     for (uint32_t i = 0; i < node->result_count; ++i) hash = define(h, node->results[i], hash);
   }

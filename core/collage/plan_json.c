@@ -35,7 +35,7 @@ static void row_set(row_t *row, const char *key, json_t *value) {
 }
 
 static void row_set_text(row_t *row, const char *key, const char *text) {
-  row_set(row, key, byoc_json_text(text ? text : ""));
+  row_set(row, key, byoc_json_string(text ? text : ""));
 }
 
 static void row_set_cost(row_t *row, const char *key, double cost_ns) {
@@ -91,7 +91,7 @@ static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
   if (region->candidate != UINT32_MAX) row_set(&row, "candidate", json_integer(region->candidate));
   row_set_cost(&row, "cost_ns", region->cost_ns);
   row_set_source(&row, region->source);
-  if (region->given_back) row_set(&row, "given_back", json_true());
+  if (region->falls_back) row_set(&row, "given_back", json_true());
   if (region->is_later) row_set(&row, "later", json_true());
   if (region->precision != NULL) row_set_text(&row, "precision", region->precision);
   if (region->lapse != NULL) row_set_text(&row, "lapse", region->lapse);
@@ -106,7 +106,7 @@ static void print_candidate(const byoc_plan_candidate_t *candidate, byoc_string_
   row_set_cost(&row, "cost_ns", candidate->cost_ns);
   row_set_source(&row, candidate->source);
   if (candidate->reason != NULL) row_set_text(&row, "reason", candidate->reason);
-  if (candidate->is_given_back) row_set(&row, "given_back", json_true());
+  if (candidate->is_fallback) row_set(&row, "given_back", json_true());
   if (candidate->is_chosen) row_set(&row, "chosen", json_true());
   row_end(&row, out);
 }
@@ -148,7 +148,7 @@ static void print_block(const byoc_plan_block_t *block, byoc_string_t *out) {
   char hash[17];
   snprintf(hash, sizeof(hash), "%016" PRIx64, block->hash);
   byoc_string_append(out, "    {\n");
-  print_field("      ", "name", byoc_json_text(block->name), out);
+  print_field("      ", "name", byoc_json_string(block->name), out);
   print_field("      ", "hash", json_string(hash), out);
   print_cost_field("      ", "cost_ns", block->cost_ns, out);
   print_cost_field("      ", "transition_ns", block->transition_ns, out);
@@ -161,17 +161,17 @@ static void print_block(const byoc_plan_block_t *block, byoc_string_t *out) {
   byoc_string_append(out, "    }");
 }
 
-static void print_rival(const byoc_plan_rival_t *rival, byoc_string_t *out) {
+static void print_alternative(const byoc_plan_alternative_t *alternative, byoc_string_t *out) {
   row_t row = row_begin();
-  row_set_text(&row, "name", rival->name);
-  row_set_cost(&row, "sum_ns", rival->sum_ns);
-  row_set_cost(&row, "whole_ns", rival->whole_ns);
-  row_set_cost(&row, "whole_mib", rival->whole_mib);
+  row_set_text(&row, "name", alternative->name);
+  row_set_cost(&row, "sum_ns", alternative->sum_ns);
+  row_set_cost(&row, "whole_ns", alternative->whole_ns);
+  row_set_cost(&row, "whole_mib", alternative->whole_mib);
   row_end(&row, out);
 }
 
 static void print_target(const char *const *target, byoc_string_t *out) {
-  json_t *value = byoc_json_text(*target);
+  json_t *value = byoc_json_string(*target);
   char *text = value ? byoc_json_dump(value, DUMP_FLAGS) : NULL;
   if (text == NULL) out->failed = true;
   byoc_string_append(out, text ? text : "");
@@ -183,14 +183,14 @@ byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_
   byoc_string_append(out, "{\n");
   print_field("  ", "format", json_string(BYOC_PLAN_FORMAT), out);
   print_field("  ", "version", json_integer(BYOC_PLAN_VERSION), out);
-  print_field("  ", "model", byoc_json_text(plan->model), out);
-  print_field("  ", "strategy", byoc_json_text(plan->strategy), out);
+  print_field("  ", "model", byoc_json_string(plan->model), out);
+  print_field("  ", "strategy", byoc_json_string(plan->strategy), out);
   print_cost_field("  ", "whole_ns", plan->whole_ns, out);
   print_cost_field("  ", "whole_mib", plan->whole_mib, out);
   if (plan->max_nodes > 0) print_field("  ", "max_nodes", json_integer(plan->max_nodes), out);
   if (plan->max_depth > 0) print_field("  ", "max_depth", json_integer(plan->max_depth), out);
   PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");
-  PRINT_ROWS(out, "rivals", &plan->rivals, print_rival, "  ", ",");
+  PRINT_ROWS(out, "rivals", &plan->alternatives, print_alternative, "  ", ",");
   byoc_string_append(out, "  \"blocks\": [");
   for (size_t b = 0; b < plan->blocks.count; ++b) {
     byoc_string_append(out, b ? ",\n" : "\n");

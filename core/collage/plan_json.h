@@ -17,7 +17,7 @@
 //
 // Each node, region, candidate and decline stands on a line of its own. Targets, nodes and candidates are given by
 // number. A cost that is not known is left out; null means that the candidate cannot be used ("reason" says why, and
-// "given_back": true that the backend declined it). To edit a plan, edit the regions: a node that is in none belongs to
+// "falls_back": true that the backend declined it). To edit a plan, edit the regions: a node that is in none belongs to
 // the native target. "candidate" belongs to the nodes and target that it names; leave it out of a region that was
 // changed.
 #ifndef BYOC_CORE_COLLAGE_PLAN_JSON_H_

@@ -174,7 +174,7 @@ static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block
   BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
   BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
-  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.is_given_back));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.is_fallback));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "chosen", &row.is_chosen));
   if (json_object_get(object, "reason") != NULL)
     BYOC_RETURN_IF_ERROR(read_text(r, object, "reason", false, &row.reason));
@@ -189,7 +189,7 @@ static bool is_of_candidate(const byoc_plan_region_t *region, const byoc_plan_ca
 
 // Notes the region at each of its nodes.
 static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *region, byoc_plan_block_t *block) {
-  for (uint32_t i = 0; i < region->node_count && !region->given_back; ++i) {
+  for (uint32_t i = 0; i < region->node_count && !region->falls_back; ++i) {
     byoc_plan_node_t *node = &block->nodes.data[region->nodes[i]];
     if (node->region != UINT32_MAX) {
       char text[80];
@@ -212,7 +212,7 @@ static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t 
   BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
   BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
-  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.given_back));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.falls_back));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "later", &row.is_later));
   if (json_object_get(object, "precision") != NULL)
     BYOC_RETURN_IF_ERROR(read_text(r, object, "precision", false, &row.precision));
@@ -307,20 +307,21 @@ static byoc_status_t read_targets(reader_t *r, json_t *document) {
   return BYOC_OK;
 }
 
-static byoc_status_t read_rivals(reader_t *r, json_t *document) {
+static byoc_status_t read_alternatives(reader_t *r, json_t *document) {
   static const char *const known[] = {"name", "sum_ns", "whole_ns", "whole_mib", NULL};
   json_t *array = NULL;
   BYOC_RETURN_IF_ERROR(read_array(r, document, "rivals", true, &array));
   for (size_t i = 0; i < json_array_size(array); ++i) {
     json_t *row = json_array_get(array, i);
-    byoc_plan_rival_t rival = {0};
+    byoc_plan_alternative_t alternative = {0};
     snprintf(r->path, sizeof(r->path), "rivals[%zu]", i);
     BYOC_RETURN_IF_ERROR(check_keys(r, row, known));
-    BYOC_RETURN_IF_ERROR(read_text(r, row, "name", false, &rival.name));
-    BYOC_RETURN_IF_ERROR(read_cost(r, row, "sum_ns", &rival.sum_ns));
-    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_ns", &rival.whole_ns));
-    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_mib", &rival.whole_mib));
-    if (!byoc_vector_push(&r->plan->rivals, r->plan->arena.allocator, rival)) return byoc_diag_out_of_memory(r->diag);
+    BYOC_RETURN_IF_ERROR(read_text(r, row, "name", false, &alternative.name));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "sum_ns", &alternative.sum_ns));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_ns", &alternative.whole_ns));
+    BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_mib", &alternative.whole_mib));
+    if (!byoc_vector_push(&r->plan->alternatives, r->plan->arena.allocator, alternative))
+      return byoc_diag_out_of_memory(r->diag);
   }
   r->path[0] = '\0';
   return BYOC_OK;
@@ -358,7 +359,7 @@ static byoc_status_t read_document(reader_t *r, json_t *document) {
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_nodes", &r->plan->max_nodes));
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_depth", &r->plan->max_depth));
   BYOC_RETURN_IF_ERROR(read_targets(r, document));
-  BYOC_RETURN_IF_ERROR(read_rivals(r, document));
+  BYOC_RETURN_IF_ERROR(read_alternatives(r, document));
   BYOC_RETURN_IF_ERROR(read_array(r, document, "blocks", false, &blocks));
   for (size_t b = 0; b < json_array_size(blocks); ++b) {
     snprintf(r->path, sizeof(r->path), "blocks[%zu]", b);

@@ -146,10 +146,11 @@ static bool is_open(const byoc_plan_block_t *block, uint32_t node) {
 // The plan's node that matches this one: the first open one that is not matched yet. Names decide if there are any;
 // equal regions share one function, so names may be those of another region's nodes.
 static uint32_t find_node(const byoc_plan_block_t *block, const byoc_node_t *node, const char *op, const char *type,
-                          const bool *is_taken, bool by_name) {
+                          const bool *is_claimed, bool by_name) {
   for (uint32_t n = 0; n < block->nodes.count; ++n) {
     const byoc_plan_node_t *row = &block->nodes.data[n];
-    if (is_taken[n] || !is_open(block, n) || strcmp(row->op, op) != 0 || strcmp(row->result_type, type) != 0) continue;
+    if (is_claimed[n] || !is_open(block, n) || strcmp(row->op, op) != 0 || strcmp(row->result_type, type) != 0)
+      continue;
     if (!by_name || strcmp(row->name, node->name ? node->name : "") == 0) return n;
   }
   return UINT32_MAX;
@@ -158,11 +159,11 @@ static uint32_t find_node(const byoc_plan_block_t *block, const byoc_node_t *nod
 // Two passes: those whose names agree, then the others.
 static byoc_status_t find_nodes(const byoc_plan_block_t *row, const byoc_block_t *block, byoc_allocator_t allocator,
                                 uint32_t *numbers, byoc_diag_t *diag) {
-  bool *is_taken = byoc_allocate(allocator, row->nodes.count, sizeof(bool));
+  bool *is_claimed = byoc_allocate(allocator, row->nodes.count, sizeof(bool));
   byoc_arena_t scratch;
   byoc_dim_names_t names;
   byoc_arena_init(&scratch, allocator);
-  byoc_status_t status = is_taken ? find_names(block, &scratch, diag, &names) : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = is_claimed ? find_names(block, &scratch, diag, &names) : byoc_diag_out_of_memory(diag);
   for (int pass = 0; pass < 2 && status == BYOC_OK; ++pass) {
     uint32_t index = 0;
     BYOC_FOR_EACH_NODE(node, block) {
@@ -173,12 +174,12 @@ static byoc_status_t find_nodes(const byoc_plan_block_t *row, const byoc_block_t
         status = byoc_diag_out_of_memory(diag);
         break;
       }
-      *number = find_node(row, node, op, type, is_taken, pass == 0);
-      if (*number != UINT32_MAX) is_taken[*number] = true;
+      *number = find_node(row, node, op, type, is_claimed, pass == 0);
+      if (*number != UINT32_MAX) is_claimed[*number] = true;
     }
   }
   byoc_arena_deinit(&scratch);
-  byoc_free(allocator, is_taken);
+  byoc_free(allocator, is_claimed);
   return status;
 }
 
@@ -288,20 +289,20 @@ byoc_status_t byoc_plan_record_decline(byoc_plan_recorder_t *recorder, uint32_t 
   return decline.node_count > 0 ? add_decline(plan, recorder->block, &decline, diag) : BYOC_OK;
 }
 
-byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
-                                          byoc_diag_t *diag) {
+byoc_status_t byoc_plan_record_fallback(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
+                                        byoc_diag_t *diag) {
   if (plan == NULL || region == UINT32_MAX) return BYOC_OK;
   byoc_plan_block_t *row = &plan->blocks.data[block];
-  byoc_plan_region_t *given_back = &row->regions.data[region];
-  given_back->given_back = true;
-  if (given_back->candidate != UINT32_MAX) row->candidates.data[given_back->candidate].is_chosen = false;
-  for (uint32_t i = 0; i < given_back->node_count; ++i) row->nodes.data[given_back->nodes[i]].region = UINT32_MAX;
-  byoc_plan_decline_t decline = {.target = given_back->target,
-                                 .rule = given_back->rule,
+  byoc_plan_region_t *falls_back = &row->regions.data[region];
+  falls_back->falls_back = true;
+  if (falls_back->candidate != UINT32_MAX) row->candidates.data[falls_back->candidate].is_chosen = false;
+  for (uint32_t i = 0; i < falls_back->node_count; ++i) row->nodes.data[falls_back->nodes[i]].region = UINT32_MAX;
+  byoc_plan_decline_t decline = {.target = falls_back->target,
+                                 .rule = falls_back->rule,
                                  .reason =
                                      byoc_arena_format(&plan->arena, "claimed it and declined it later: %s", reason),
-                                 .nodes = given_back->nodes,
-                                 .node_count = given_back->node_count};
+                                 .nodes = falls_back->nodes,
+                                 .node_count = falls_back->node_count};
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);
 }
 
@@ -317,7 +318,7 @@ byoc_status_t byoc_plan_record_precision(byoc_plan_t *plan, size_t block, uint32
 static int compare_region(const void *left, const void *right) {
   const byoc_plan_region_t *a = left, *b = right;
   if (a->nodes[0] != b->nodes[0]) return a->nodes[0] < b->nodes[0] ? -1 : 1;
-  return (int)b->given_back - (int)a->given_back;
+  return (int)b->falls_back - (int)a->falls_back;
 }
 
 void byoc_plan_record_finish(byoc_plan_t *plan) {
@@ -327,7 +328,7 @@ void byoc_plan_record_finish(byoc_plan_t *plan) {
     qsort(block->regions.data, block->regions.count, sizeof(*block->regions.data), compare_region);
     for (uint32_t r = 0; r < block->regions.count; ++r) {
       const byoc_plan_region_t *region = &block->regions.data[r];
-      if (region->given_back) continue;
+      if (region->falls_back) continue;
       for (uint32_t i = 0; i < region->node_count; ++i) block->nodes.data[region->nodes[i]].region = r;
     }
   }

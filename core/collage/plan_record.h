@@ -45,8 +45,8 @@ byoc_status_t byoc_plan_record_decline(byoc_plan_recorder_t *recorder, uint32_t 
                                        const char *reason, const uint32_t *nodes, uint32_t node_count,
                                        byoc_diag_t *diag);
 // Records that a backend declined a region: its nodes are open again, and `reason` joins the declines.
-byoc_status_t byoc_plan_record_given_back(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
-                                          byoc_diag_t *diag);
+byoc_status_t byoc_plan_record_fallback(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
+                                        byoc_diag_t *diag);
 // Records the precision of a region, and why it is not the one that was asked for (or NULL).
 byoc_status_t byoc_plan_record_precision(byoc_plan_t *plan, size_t block, uint32_t region, const char *precision,
                                          const char *lapse, byoc_diag_t *diag);

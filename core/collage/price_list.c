@@ -117,13 +117,13 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
                                const byoc_function_t *function, byoc_diag_t *diag, uint32_t *out_price) {
   byoc_known_price_t known;
   BYOC_RETURN_IF_ERROR(look_up(list, candidate, function, diag, &known));
-  uintptr_t number = known.id != NULL ? (uintptr_t)byoc_text_map_get(&list->ids, known.id) : 0;
+  uintptr_t number = known.id != NULL ? (uintptr_t)byoc_string_map_get(&list->ids, known.id) : 0;
   *out_price = (uint32_t)number - 1;
   if (number != 0) return BYOC_OK;
   byoc_work_t work = byoc_function_work(function);
   byoc_price_t price = {
       .cost_ns = known.cost_ns + command_ns(list, candidate->target),
-      .is_given_back = known.is_given_back,
+      .is_fallback = known.is_fallback,
       .target = candidate->target,
       .has_products = work.product_flops > 0,
       .bound_ns = byoc_bound_ns(list->estimator, function, list->targets->targets.data[candidate->target]),
@@ -136,7 +136,7 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   bool ok =
       (known.reason == NULL || price.reason != NULL) && byoc_vector_push(&list->prices, list->arena.allocator, price);
   *out_price = (uint32_t)list->prices.count - 1;
-  if (ok && known.id != NULL) ok = byoc_text_map_put(&list->ids, known.id, (void *)list->prices.count);
+  if (ok && known.id != NULL) ok = byoc_string_map_put(&list->ids, known.id, (void *)list->prices.count);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
@@ -177,7 +177,7 @@ byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *prob
                                    byoc_diag_t *diag) {
   *list = (byoc_price_list_t){.problem = problem, .targets = targets, .pricer = pricer, .estimator = estimator};
   byoc_arena_init(&list->arena, problem->candidates.arena.allocator);
-  byoc_text_map_init(&list->ids, problem->candidates.arena.allocator);
+  byoc_string_map_init(&list->ids, problem->candidates.arena.allocator);
   byoc_status_t status = byoc_price_list_extend(list, diag);
   if (status != BYOC_OK) byoc_price_list_deinit(list);
   return status;
@@ -211,7 +211,7 @@ static byoc_status_t take_answers(byoc_price_list_t *list, const byoc_price_requ
   for (size_t i = 0; i < count; ++i) {
     byoc_price_t *price = &list->prices.data[numbers[i]];
     price->cost_ns = requests[i].cost_ns + command_ns(list, price->target);
-    price->is_given_back = requests[i].is_given_back;
+    price->is_fallback = requests[i].is_fallback;
     price->is_wrong = requests[i].is_wrong;
     price->source = BYOC_COST_SOURCE_MEASURED;
     list->measured += 1;
@@ -312,7 +312,7 @@ void byoc_price_list_set_costs(byoc_price_list_t *list, byoc_price_mode_t mode) 
     const byoc_price_t *price = &list->prices.data[list->price_of[i]];
     candidate->cost_ns = price->cost_ns;
     candidate->reason = price->reason;
-    candidate->is_given_back = price->is_given_back;
+    candidate->is_fallback = price->is_fallback;
     candidate->is_wrong = price->is_wrong;
     if (!isnan(price->cost_ns)) continue;
     switch (mode) {
@@ -340,7 +340,7 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     const byoc_price_t *price = &list->prices.data[list->price_of[i]];
     bool is_known = !isnan(price->cost_ns), is_guess = !is_known && may_be_guessed(list, candidate);
     candidate->reason = price->reason;
-    candidate->is_given_back = price->is_given_back;
+    candidate->is_fallback = price->is_fallback;
     candidate->is_wrong = price->is_wrong;
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;

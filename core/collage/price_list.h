@@ -19,7 +19,7 @@ typedef struct byoc_price_t {
   double bound_ns; // a lower bound of its cost
   double estimate_ns;
   const char *reason; // in the candidates' arena
-  bool is_given_back; // the reason came from the backend, which declined it
+  bool is_fallback;   // the reason came from the backend, which declined it
   bool is_wrong;      // it computed something else
   byoc_cost_source_t source;
   uint32_t target;

@@ -145,15 +145,15 @@ static byoc_status_t apply_one(applier_t *a) {
   const byoc_candidate_t **first = // of each node: the region that begins there
       byoc_allocate(problem->candidates.arena.allocator, flow->node_count, sizeof(*first));
   if (first == NULL) return byoc_diag_out_of_memory(a->diag);
-  size_t taken = 0, open = 0;
+  size_t claimed = 0, open = 0;
   for (size_t i = 0; i < problem->choice.count; ++i) {
     const byoc_candidate_t *candidate = problem->candidates.items.data[problem->choice.data[i]];
     if (a->targets->targets.data[candidate->target]->kind->backend == NULL) continue;
     first[candidate->nodes.items[0]] = candidate;
-    taken += candidate->nodes.count;
+    claimed += candidate->nodes.count;
   }
   for (uint32_t n = 0; n < flow->node_count; ++n) open += flow->nodes[n]->callee == NULL;
-  a->placement->left_over_count += open - taken;
+  a->placement->left_over_count += open - claimed;
   byoc_status_t status = BYOC_OK;
   for (uint32_t n = 0; n < flow->node_count && status == BYOC_OK; ++n) {
     if (first[n] != NULL) status = outline_one(a, first[n]);
@@ -197,7 +197,7 @@ static byoc_status_t record_candidates(const byoc_problem_t *problem, byoc_plan_
                                  .nodes = byoc_arena_copy(&plan->arena, candidate->nodes.items, size),
                                  .node_count = candidate->nodes.count,
                                  .cost_ns = candidate->cost_ns,
-                                 .is_given_back = candidate->is_given_back,
+                                 .is_fallback = candidate->is_fallback,
                                  .source = problem->sources[i]};
     if (candidate->reason != NULL) row.reason = byoc_arena_copy_string(&plan->arena, candidate->reason);
     if (row.rule == NULL || row.nodes == NULL || (candidate->reason != NULL && row.reason == NULL) ||

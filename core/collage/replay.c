@@ -121,18 +121,18 @@ static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *proble
   const byoc_candidates_t *list = &problem->candidates;
   uint32_t count = 0, node_count = problem->flow.node_count, native = byoc_target_list_native(r->targets)->index;
   uint32_t *chosen = byoc_allocate(r->allocator, (size_t)node_count + problem->choice.count, sizeof(*chosen));
-  bool *taken = byoc_allocate(r->allocator, node_count, sizeof(*taken));
-  byoc_status_t status = chosen && taken ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+  bool *claimed = byoc_allocate(r->allocator, node_count, sizeof(*claimed));
+  byoc_status_t status = chosen && claimed ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
   for (size_t i = 0; i < problem->choice.count && status == BYOC_OK; ++i) {
     const byoc_index_set_t *nodes = &list->items.data[problem->choice.data[i]]->nodes;
-    for (uint32_t n = 0; n < nodes->count; ++n) taken[nodes->items[n]] = true;
+    for (uint32_t n = 0; n < nodes->count; ++n) claimed[nodes->items[n]] = true;
     chosen[count++] = problem->choice.data[i];
   }
   for (size_t i = 0; i < list->items.count && status == BYOC_OK; ++i) {
     const byoc_candidate_t *candidate = list->items.data[i];
-    bool is_rest = candidate->target == native && candidate->nodes.count == 1 && !taken[candidate->nodes.items[0]];
+    bool is_rest = candidate->target == native && candidate->nodes.count == 1 && !claimed[candidate->nodes.items[0]];
     if (!is_rest) continue;
-    taken[candidate->nodes.items[0]] = true;
+    claimed[candidate->nodes.items[0]] = true;
     chosen[count++] = candidate->index;
   }
   double cost_ns = 0, transition_ns = 0;
@@ -141,7 +141,7 @@ static byoc_status_t check_cover(const replay_t *r, const byoc_problem_t *proble
                                  &transition_ns);
   }
   byoc_free(r->allocator, chosen);
-  byoc_free(r->allocator, taken);
+  byoc_free(r->allocator, claimed);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(r->diag, status, "%s: '%s'", r->path, problem->name);
 }
 
@@ -165,7 +165,7 @@ static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
   BYOC_RETURN_IF_ERROR(collect(r, problem));
   for (size_t i = 0; i < block->regions.count; ++i) {
     uint32_t candidate = 0;
-    if (block->regions.data[i].given_back) continue;
+    if (block->regions.data[i].falls_back) continue;
     if (block->regions.data[i].is_later) {
       if (!leave_open(problem, &block->regions.data[i])) return byoc_diag_out_of_memory(r->diag);
       continue;

@@ -18,7 +18,7 @@ static byoc_status_t propose_each_node(byoc_ruling_t *r, const byoc_partition_ru
 
 static bool shares_place(const byoc_ruling_t *r, const byoc_index_set_t *nodes) {
   for (uint32_t i = 1; i < nodes->count; ++i) {
-    if (!byoc_nodes_share_place(r->flow->nodes[nodes->items[0]], r->flow->nodes[nodes->items[i]])) return false;
+    if (!byoc_nodes_share_device(r->flow->nodes[nodes->items[0]], r->flow->nodes[nodes->items[i]])) return false;
   }
   return true;
 }

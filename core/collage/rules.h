@@ -81,7 +81,7 @@ typedef struct byoc_collect_options_t {
 byoc_collect_options_t byoc_collect_limits(const byoc_collect_options_t *options);
 
 // Collects the candidates of all targets, in the order of targets. The last one, "c", can compute each node alone.
-// Calls, and nodes that a target declined (BYOC_ATTRIBUTE_GIVEN_BACK_BY), are not proposed to it again.
+// Calls, and nodes that a target declined (BYOC_ATTRIBUTE_DECLINED_BY), are not proposed to it again.
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
                                       const byoc_target_list_t *targets, const byoc_collect_options_t *options,
                                       byoc_diag_t *diag);

@@ -20,7 +20,7 @@ typedef struct proposer_t {
 static bool propose_match(void *self, const byoc_match_t *match) {
   proposer_t *p = self;
   byoc_ruling_t *r = p->ruling;
-  if (!byoc_match_shares_place(match)) return false;
+  if (!byoc_match_shares_device(match)) return false;
   bool accepted = false;
   byoc_candidate_t candidate = {.rule = p->rule->name, .definition = p->rule->definition}, *made = NULL;
   p->status = byoc_ruling_set(r, match->nodes.data, match->nodes.count, &candidate.nodes);
@@ -72,7 +72,7 @@ typedef struct grouper_t {
   byoc_ruling_t *ruling;
   const byoc_partition_rule_t *rule;
   byoc_candidates_t *out;
-  bool *taken;              // by node: listed and accepted
+  bool *claimed;            // by node: listed and accepted
   byoc_candidates_t groups; // connected ones that begin at one node, convex or not
 } grouper_t;
 
@@ -92,7 +92,7 @@ static byoc_status_t extend_group(grouper_t *g, const byoc_index_set_t *set) {
       for (uint32_t e = offsets[node]; e < offsets[node + 1]; ++e) {
         uint32_t next = neighbours[e];
         if (g->groups.items.count >= g->rule->max_each) return BYOC_OK;
-        if (next <= set->items[0] || !g->taken[next] || byoc_dataflow_is_hub(flow, next) ||
+        if (next <= set->items[0] || !g->claimed[next] || byoc_dataflow_is_hub(flow, next) ||
             byoc_index_set_contains(set, next))
           continue;
         byoc_index_set_t one = {.items = &next, .count = 1}, larger;
@@ -133,19 +133,19 @@ static byoc_status_t propose_groups(grouper_t *g, uint32_t first) {
 
 byoc_status_t byoc_ruling_group(byoc_ruling_t *r, const byoc_partition_rule_t *rule, byoc_candidates_t *out) {
   grouper_t g = {.ruling = r, .rule = rule, .out = out};
-  g.taken = byoc_allocate(r->allocator, r->flow->node_count, sizeof(bool));
-  if (g.taken == NULL) return byoc_diag_out_of_memory(r->diag);
+  g.claimed = byoc_allocate(r->allocator, r->flow->node_count, sizeof(bool));
+  if (g.claimed == NULL) return byoc_diag_out_of_memory(r->diag);
   byoc_status_t status = BYOC_OK;
   for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
     byoc_node_t *node = r->flow->nodes[n];
     byoc_index_set_t set;
     if (!byoc_ruling_may_take(r, node) || !byoc_rule_lists(rule->definition, node)) continue;
     status = byoc_ruling_set(r, &node, 1, &set);
-    if (status == BYOC_OK) status = byoc_ruling_ask(r, rule->definition, &set, &node, NULL, 0, &g.taken[n]);
+    if (status == BYOC_OK) status = byoc_ruling_ask(r, rule->definition, &set, &node, NULL, 0, &g.claimed[n]);
   }
   for (uint32_t n = 0; n < r->flow->node_count && status == BYOC_OK; ++n) {
-    if (g.taken[n]) status = propose_groups(&g, n);
+    if (g.claimed[n]) status = propose_groups(&g, n);
   }
-  byoc_free(r->allocator, g.taken);
+  byoc_free(r->allocator, g.claimed);
   return status;
 }

@@ -23,7 +23,7 @@ static byoc_status_t add_device(byoc_transitions_t *t, const byoc_target_t *targ
   return BYOC_OK;
 }
 
-static uint32_t device_of(const byoc_transitions_t *t, const byoc_value_place_t *place) {
+static uint32_t device_of(const byoc_transitions_t *t, const byoc_value_assignment_t *place) {
   uint32_t d = 0;
   while (t->devices[d].device_type != place->device_type || t->devices[d].device_id != place->device_id) ++d;
   return d;
@@ -40,9 +40,9 @@ typedef struct input_list_t {
 
 static bool is_from_around(const byoc_dataflow_t *flow, const byoc_value_t *value) {
   if (value == NULL || value->kind == BYOC_VALUE_CONSTANT) return false; // constants are uploaded once
-  const byoc_block_t *home = value->kind == BYOC_VALUE_PARAMETER ? value->block : value->node->block;
-  if (home == flow->block) return value->kind == BYOC_VALUE_PARAMETER;
-  return home->owner == NULL || byoc_node_in_block(home->owner, flow->block) == NULL;
+  const byoc_block_t *assignment = value->kind == BYOC_VALUE_PARAMETER ? value->block : value->node->block;
+  if (assignment == flow->block) return value->kind == BYOC_VALUE_PARAMETER;
+  return assignment->owner == NULL || byoc_node_in_block(assignment->owner, flow->block) == NULL;
 }
 
 static void note_read(input_list_t *list, byoc_value_t *value, uint32_t node) {
@@ -112,11 +112,11 @@ byoc_status_t byoc_transitions_init(byoc_transitions_t *transitions, const byoc_
   t->devices[BYOC_COVER_HOST].device_type = kDLCPU;
   byoc_arena_init(&t->arena, allocator);
   t->place_count = targets->targets.count;
-  t->places = BYOC_ARENA_ARRAY(&t->arena, byoc_value_place_t, t->place_count);
+  t->places = BYOC_ARENA_ARRAY(&t->arena, byoc_value_assignment_t, t->place_count);
   byoc_status_t status = t->places != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   for (size_t k = 0; k < t->place_count && status == BYOC_OK; ++k) {
     const byoc_target_t *target = targets->targets.data[k];
-    t->places[k] = (byoc_value_place_t){
+    t->places[k] = (byoc_value_assignment_t){
         .device_type = byoc_target_device(target), .layout = "", .is_native = target->kind->backend == NULL};
     status = add_device(t, target, diag);
   }
@@ -131,7 +131,7 @@ void byoc_transitions_deinit(byoc_transitions_t *transitions) {
 }
 
 double byoc_transition_ns(const byoc_transitions_t *transitions, double bytes, uint32_t from_place, uint32_t to_place) {
-  const byoc_value_place_t *from = &transitions->places[from_place], *to = &transitions->places[to_place];
+  const byoc_value_assignment_t *from = &transitions->places[from_place], *to = &transitions->places[to_place];
   const byoc_calibration_t *machine = &transitions->estimator->calibration;
   double ns = from->is_native && to->is_native ? 0 : machine->call_ns;
   if (strcmp(from->layout, to->layout) != 0) ns += 2 * bytes / machine->bytes_per_ns; // read and written

@@ -14,12 +14,12 @@
 #include "core/collage/cover.h"
 #include "core/collage/estimate.h"
 
-typedef struct byoc_value_place_t {
+typedef struct byoc_value_assignment_t {
   int32_t device_type; // DLDeviceType
   int32_t device_id;
   const char *layout; // of tensors at the borders of regions; "" : dense, row-major
   bool is_native;     // its candidates are fused, not called
-} byoc_value_place_t;
+} byoc_value_assignment_t;
 
 // A device that places are on.
 typedef struct byoc_transition_device_t {
@@ -31,7 +31,7 @@ typedef struct byoc_transitions_t {
   const byoc_dataflow_t *flow;
   const byoc_estimator_t *estimator;
   byoc_arena_t arena;
-  byoc_value_place_t *places; // by number: the target's index
+  byoc_value_assignment_t *places; // by number: the target's index
   size_t place_count;
   byoc_transition_device_t devices[BYOC_COVER_DEVICES]; // the host is the first
   uint32_t device_count;

@@ -279,18 +279,18 @@ static byoc_status_t list_entries(const byoc_build_t *const *builds, const byoc_
 
 byoc_status_t byoc_build_compose_entries(const byoc_build_t *const *builds, const char *const *names, size_t count,
                                          const byoc_compose_options_t *output, byoc_diag_t *diag) {
-  const byoc_cpu_levels_t *levels = &builds[0]->options.targets->levels;
+  const byoc_isa_levels_t *levels = &builds[0]->options.targets->levels;
   const size_t of_level = count > 0 ? count : 1;
   byoc_compose_entry_t entries[BYOC_COMPOSE_MOST_ENTRIES];
-  byoc_compose_level_t rows[BYOC_CPU_MOST_LEVELS];
-  byoc_string_t features[BYOC_CPU_MOST_LEVELS];
+  byoc_compose_isa_level_t rows[BYOC_ISA_LEVELS_MOST];
+  byoc_string_t features[BYOC_ISA_LEVELS_MOST];
   const byoc_compose_place_t place = {.names = names, .count = count, .levels = rows, .level_count = levels->count};
   byoc_status_t status = BYOC_OK;
   assert(byoc_compose_position_count(&place) <= BYOC_COMPOSE_MOST_ENTRIES);
   for (size_t l = 0; l < levels->count; ++l) {
     byoc_string_init(&features[l], builds[0]->allocator);
     if (status == BYOC_OK) status = list_features(builds + l * of_level, of_level, &features[l], diag);
-    rows[l] = (byoc_compose_level_t){.name = levels->levels[l].name, .cpu_features = features[l].data};
+    rows[l] = (byoc_compose_isa_level_t){.name = levels->levels[l].name, .cpu_features = features[l].data};
   }
   if (status == BYOC_OK) status = list_entries(builds, &place, output, diag, entries);
   const size_t total = byoc_compose_position_count(&place);

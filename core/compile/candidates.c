@@ -246,12 +246,12 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
 
 static void note_refusals(const byoc_cost_build_t *build, const byoc_pipeline_result_t *result,
                           byoc_cost_build_answer_t *out) {
-  for (size_t i = 0; i < result->given_back.count; ++i) {
-    const byoc_given_back_t *note = &result->given_back.data[i];
+  for (size_t i = 0; i < result->falls_back.count; ++i) {
+    const byoc_declined_function_t *note = &result->falls_back.data[i];
     for (size_t p = 0; p < build->count; ++p) {
       if (strcmp(byoc_candidate_region(build->functions[p])->name, note->function) != 0) continue;
-      out->parts[p].is_given_back = true;
-      snprintf(out->parts[p].reason, sizeof(out->parts[p].reason), "%s", note->reason);
+      out->partitions[p].is_fallback = true;
+      snprintf(out->partitions[p].reason, sizeof(out->partitions[p].reason), "%s", note->reason);
     }
   }
 }
@@ -265,15 +265,15 @@ static void *make_buffer(const byoc_host_buffer_t *buffer, byoc_arena_t *arena) 
 }
 
 // Fills the inputs of each part, from its beginning: the same data as runners have (core/measure/runner.h).
-static void fill_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build, bool is_wild,
+static void fill_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build, bool is_special,
                        void *const *inputs) {
   size_t input = 0;
   for (size_t p = 0; p < build->count; ++p) {
     uint64_t random = BYOC_MEASURE_SEED;
     for (size_t i = 0; i < build->functions[p]->body->parameters.count; ++i, ++input) {
       const byoc_host_buffer_t *buffer = program->inputs.data[input];
-      (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(buffer->type->dtype, inputs[input],
-                                                             (size_t)buffer->size_bytes, &random);
+      (is_special ? byoc_measure_fill_special : byoc_measure_fill)(buffer->type->dtype, inputs[input],
+                                                                   (size_t)buffer->size_bytes, &random);
     }
   }
 }
@@ -293,19 +293,19 @@ static byoc_status_t make_buffers(byoc_host_buffer_t *const *buffers, size_t cou
 // Writes the results of each part: those of ordinary data, and behind them those of special values if there are such
 // and its operators are defined for them.
 static byoc_status_t write_parts(const byoc_host_program_t *program, const byoc_cost_build_t *build,
-                                 void *const *outputs, void *const *wild, byoc_arena_t *arena, byoc_diag_t *diag) {
+                                 void *const *outputs, void *const *special, byoc_arena_t *arena, byoc_diag_t *diag) {
   size_t output = 0;
   for (size_t p = 0; p < build->count; ++p) {
     const size_t count = build->functions[p]->body->results.count;
-    const bool is_wild = wild != NULL && build->wild[p] != BYOC_WILD_NONE;
-    byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, 2 * count);
-    if (parts == NULL) return byoc_diag_out_of_memory(diag);
+    const bool is_special = special != NULL && build->special[p] != BYOC_WILD_NONE;
+    byoc_bytes_t *partitions = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, 2 * count);
+    if (partitions == NULL) return byoc_diag_out_of_memory(diag);
     for (size_t i = 0; i < count; ++i) {
       const size_t size = (size_t)program->outputs.data[output + i]->size_bytes;
-      parts[i] = (byoc_bytes_t){outputs[output + i], size};
-      if (is_wild) parts[count + i] = (byoc_bytes_t){wild[output + i], size};
+      partitions[i] = (byoc_bytes_t){outputs[output + i], size};
+      if (is_special) partitions[count + i] = (byoc_bytes_t){special[output + i], size};
     }
-    BYOC_RETURN_IF_ERROR(byoc_file_write_parts(build->results[p], parts, is_wild ? 2 * count : count, diag));
+    BYOC_RETURN_IF_ERROR(byoc_file_write_parts(build->results[p], partitions, is_special ? 2 * count : count, diag));
     output += count;
   }
   return BYOC_OK;
@@ -313,16 +313,16 @@ static byoc_status_t write_parts(const byoc_host_program_t *program, const byoc_
 
 static byoc_status_t evaluate_into(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                    byoc_evaluator_t *evaluator, byoc_arena_t *arena, byoc_diag_t *diag) {
-  void **inputs = NULL, **outputs = NULL, **wild = NULL;
+  void **inputs = NULL, **outputs = NULL, **special = NULL;
   BYOC_RETURN_IF_ERROR(make_buffers(program->inputs.data, program->inputs.count, arena, diag, &inputs));
   BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &outputs));
-  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &wild));
+  BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &special));
   fill_parts(program, build, false, inputs);
   BYOC_RETURN_IF_ERROR(byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, diag));
   fill_parts(program, build, true, inputs);
   byoc_diag_t refusal = {0}; // a refusal of special values is no failure of the reference
-  if (byoc_evaluator_run(evaluator, (const void *const *)inputs, wild, &refusal) != BYOC_OK) wild = NULL;
-  return write_parts(program, build, outputs, wild, arena, diag);
+  if (byoc_evaluator_run(evaluator, (const void *const *)inputs, special, &refusal) != BYOC_OK) special = NULL;
+  return write_parts(program, build, outputs, special, arena, diag);
 }
 
 // Long kernels run some of their iterations; the other elements stay those of the other target, and nothing else reads
@@ -337,20 +337,20 @@ static void take_windows(const byoc_host_program_t *program, byoc_arena_t *arena
         is_last = result->uses.data[u].kind != BYOC_HOST_USE_OPERAND || result->uses.data[u].instruction == i;
       }
     }
-    const byoc_loop_kernel_t *part = is_last ? byoc_kernel_take_windows(i->kernel, i->function, arena) : NULL;
-    if (part != NULL) i->kernel = part;
+    const byoc_loop_kernel_t *partition = is_last ? byoc_kernel_take_windows(i->kernel, i->function, arena) : NULL;
+    if (partition != NULL) i->kernel = partition;
   }
 }
 
 // Computes the part over the results of another target, from the file's `offset` on, and compares.
 static byoc_status_t compare_results(const byoc_host_program_t *program, const byoc_cost_build_t *build,
                                      byoc_evaluator_t *evaluator, const byoc_file_view_t *made, size_t offset,
-                                     byoc_wild_t wild, byoc_arena_t *arena, byoc_diag_t *diag) {
-  const bool is_wild = wild != BYOC_WILD_NONE;
+                                     byoc_special_values_t special, byoc_arena_t *arena, byoc_diag_t *diag) {
+  const bool is_special = special != BYOC_WILD_NONE;
   void **inputs = NULL, **outputs = NULL;
   BYOC_RETURN_IF_ERROR(make_buffers(program->inputs.data, program->inputs.count, arena, diag, &inputs));
   BYOC_RETURN_IF_ERROR(make_buffers(program->outputs.data, program->outputs.count, arena, diag, &outputs));
-  fill_parts(program, build, is_wild, inputs);
+  fill_parts(program, build, is_special, inputs);
   size_t at = offset;
   for (size_t i = 0; i < program->outputs.count; ++i) {
     const size_t size = (size_t)program->outputs.data[i]->size_bytes;
@@ -360,13 +360,13 @@ static byoc_status_t compare_results(const byoc_host_program_t *program, const b
   }
   byoc_diag_t refusal = {0};
   const byoc_status_t ran = byoc_evaluator_run(evaluator, (const void *const *)inputs, outputs, &refusal);
-  if (ran != BYOC_OK) return is_wild ? BYOC_OK : byoc_diag_adopt(diag, &refusal);
+  if (ran != BYOC_OK) return is_special ? BYOC_OK : byoc_diag_adopt(diag, &refusal);
   at = offset;
   for (size_t i = 0; i < program->outputs.count; ++i) {
     const byoc_host_buffer_t *output = program->outputs.data[i];
     char name[64];
-    snprintf(name, sizeof(name), "output%zu%s", i, is_wild ? " on NaN and infinities" : "");
-    BYOC_RETURN_IF_ERROR((wild == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
+    snprintf(name, sizeof(name), "output%zu%s", i, is_special ? " on NaN and infinities" : "");
+    BYOC_RETURN_IF_ERROR((special == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
         build->relative_error, output->type->dtype, outputs[i], (const char *)made->data + at,
         (size_t)byoc_type_element_count(output->type), name, diag));
     at += (size_t)output->size_bytes;
@@ -384,12 +384,12 @@ static byoc_status_t compare_part(const byoc_host_program_t *program, const byoc
   for (size_t i = 0; i < program->outputs.count; ++i) size += (size_t)program->outputs.data[i]->size_bytes;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(build->results[0], diag, &made));
   byoc_status_t status = compare_results(program, build, evaluator, &made, 0, BYOC_WILD_NONE, arena, &why);
-  if (status == BYOC_OK && build->wild[0] != BYOC_WILD_NONE && made.size_bytes > size) {
-    status = compare_results(program, build, evaluator, &made, size, build->wild[0], arena, &why);
+  if (status == BYOC_OK && build->special[0] != BYOC_WILD_NONE && made.size_bytes > size) {
+    status = compare_results(program, build, evaluator, &made, size, build->special[0], arena, &why);
   }
   byoc_file_view_close(&made);
-  out->parts[0].is_wrong = status == BYOC_MISMATCH;
-  snprintf(out->parts[0].reason, sizeof(out->parts[0].reason), "%s", why.message);
+  out->partitions[0].is_wrong = status == BYOC_MISMATCH;
+  snprintf(out->partitions[0].reason, sizeof(out->partitions[0].reason), "%s", why.message);
   return status == BYOC_OK || status == BYOC_MISMATCH ? BYOC_OK : byoc_diag_adopt(diag, &why);
 }
 
@@ -463,7 +463,7 @@ static byoc_status_t run(const byoc_cost_build_t *request, byoc_diag_t *diag, by
       byoc_build_compile(&build, request->is_for_device ? BYOC_BUILD_GENERATED : BYOC_BUILD_ALL, diag));
   if (request->is_for_device) return measure_device(module, diag, out);
   note_refusals(request, &build.result, out);
-  if (request->count == 1 && out->parts[0].is_given_back) return BYOC_OK; // there is nothing to time
+  if (request->count == 1 && out->partitions[0].is_fallback) return BYOC_OK; // there is nothing to time
   if (request->output == NULL) return evaluate(request, &build, diag, out);
   BYOC_RETURN_IF_ERROR(find_owners(build.result.program, request, diag, out));
   const byoc_compose_options_t output = {.output = request->output,

@@ -67,7 +67,7 @@ static byoc_status_t strip_node(const fallback_t *f, byoc_node_t *node) {
   }
   free_places(f, node->results, node->result_count);
   if (node->callee != NULL) return take_callee(f, node);
-  if (!byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, f->indices, f->index_count)) {
+  if (!byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, f->indices, f->index_count)) {
     return byoc_diag_out_of_memory(f->diag);
   }
   for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(strip_block(f, node->blocks[b]));

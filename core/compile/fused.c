@@ -55,7 +55,7 @@ static bool close_node(void *self, byoc_node_t *node) {
   const closer_t *closer = self;
   if (node->callee != NULL || byoc_node_is_fused(node)) return true;
   if (byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 0) != 0) return true;
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, closer->indices, closer->count);
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, closer->indices, closer->count);
 }
 
 // A plan by cost has left these nodes to the native target.

@@ -76,7 +76,7 @@ static bool add_declined(lapses_t *lapses, const byoc_plan_block_t *block, uint3
 static bool add_regions(lapses_t *lapses, const byoc_plan_block_t *block, uint32_t target, const char *asked) {
   for (size_t r = 0; r < block->regions.count; ++r) {
     const byoc_plan_region_t *region = &block->regions.data[r];
-    if (region->target != target || region->given_back || region->precision == NULL) continue;
+    if (region->target != target || region->falls_back || region->precision == NULL) continue;
     if (region->lapse != NULL && !add(lapses, region->lapse, false, &block->nodes.data[region->nodes[0]])) return false;
     lapses->kept += region->lapse == NULL && strncmp(region->precision, asked, strlen(asked)) == 0;
   }

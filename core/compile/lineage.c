@@ -22,11 +22,11 @@ struct byoc_lineage_t {
 
 static tensor_t *find(byoc_lineage_t *l, const byoc_value_t *value) {
   if (value == NULL || value->name == NULL || value->name[0] == '\0' || byoc_value_is_constant(value)) return NULL;
-  tensor_t *tensor = byoc_text_map_get(&l->tensors, value->name);
+  tensor_t *tensor = byoc_string_map_get(&l->tensors, value->name);
   if (tensor != NULL) return tensor;
   tensor = BYOC_ARENA_NEW(&l->arena, tensor_t);
   if (tensor != NULL) tensor->name = byoc_arena_copy_string(&l->arena, value->name);
-  if (tensor == NULL || tensor->name == NULL || !byoc_text_map_put(&l->tensors, tensor->name, tensor)) {
+  if (tensor == NULL || tensor->name == NULL || !byoc_string_map_put(&l->tensors, tensor->name, tensor)) {
     l->failed = true;
     return NULL;
   }
@@ -63,7 +63,7 @@ byoc_status_t byoc_lineage_create(const byoc_graph_module_t *module, byoc_alloca
   if (l == NULL) return byoc_diag_out_of_memory(diag);
   l->allocator = allocator;
   byoc_arena_init(&l->arena, allocator);
-  byoc_text_map_init(&l->tensors, allocator);
+  byoc_string_map_init(&l->tensors, allocator);
   for (size_t i = 0; i < module->functions.count; ++i) {
     if (module->functions.data[i]->body != NULL) note_block(l, module->functions.data[i]->body);
   }

@@ -32,7 +32,7 @@ void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t 
 }
 
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
-  byoc_vector_deinit(&result->given_back, result->plan.arena.allocator);
+  byoc_vector_deinit(&result->falls_back, result->plan.arena.allocator);
   byoc_host_program_destroy(result->program);
   result->program = NULL;
   byoc_placement_deinit(&result->placement);
@@ -54,7 +54,7 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t given_back; // functions declined in this round
+  size_t falls_back; // functions declined in this round
   byoc_placed_t placed;
   BYOC_VECTOR(reported_t) reported;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
@@ -155,22 +155,22 @@ static bool mark_callee_inline(void *self, byoc_node_t *node) {
 
 // Marks all regions of the function. The model's author relies on a mark, so a warning reports a declined function that
 // was marked.
-static byoc_status_t mark_region_given_back(pipeline_t *p, const byoc_function_t *function, const char *reason) {
+static byoc_status_t mark_region_declined(pipeline_t *p, const byoc_function_t *function, const char *reason) {
   byoc_placement_t *placement = &p->result->placement;
-  bool is_told = false;
+  bool is_reported = false;
   for (size_t i = 0; i < placement->regions.count; ++i) {
     byoc_placement_region_t *region = &placement->regions.data[i];
     if (region->function != function) continue;
-    region->given_back = true;
-    if (region->is_marked && !is_told) {
+    region->falls_back = true;
+    if (region->is_marked && !is_reported) {
       const char *kind = region->target->kind->name;
       byoc_log(BYOC_LOG_WARNING, "function '%s' is marked Compiler = \"%s\", but %s declined it: %s", function->name,
                kind, kind, reason);
-      is_told = true;
+      is_reported = true;
     }
     if (region->is_marked) continue;
     BYOC_RETURN_IF_ERROR(
-        byoc_plan_record_given_back(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
+        byoc_plan_record_fallback(placement->plan, region->plan_block, region->plan_region, reason, p->diag));
   }
   return BYOC_OK;
 }
@@ -180,23 +180,24 @@ typedef struct give_back_t {
   int64_t *targets; // room for all of them
 } give_back_t;
 
-static bool mark_given_back(void *self, byoc_node_t *node) {
+static bool mark_declined(void *self, byoc_node_t *node) {
   const give_back_t *give_back = self;
-  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_given_back, self);
+  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_declined, self);
   size_t count = 0;
-  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (size_t i = 0; i < count; ++i) {
     if (known[i] == give_back->target) return true;
     give_back->targets[i] = known[i];
   }
   give_back->targets[count] = give_back->target;
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, give_back->targets, count + 1);
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, give_back->targets, count + 1);
 }
 
-static bool note_given_back(byoc_pipeline_result_t *result, const char *function, const char *reason) {
+static bool note_declined(byoc_pipeline_result_t *result, const char *function, const char *reason) {
   byoc_arena_t *arena = &result->plan.arena;
-  const byoc_given_back_t note = {byoc_arena_copy_string(arena, function), byoc_arena_copy_string(arena, reason)};
-  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->given_back, arena->allocator, note);
+  const byoc_declined_function_t note = {byoc_arena_copy_string(arena, function),
+                                         byoc_arena_copy_string(arena, reason)};
+  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->falls_back, arena->allocator, note);
 }
 
 // Puts a body back where it was called: rewritten by the backend, or as it was.
@@ -207,11 +208,11 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
   if (result->answer == BYOC_CODEGEN_DECLINED) {
     give_back_t give_back = {.target = target->index};
     give_back.targets = byoc_allocate(p->allocator, p->options->targets->targets.count + 1, sizeof(int64_t));
-    ok = ok && give_back.targets != NULL && byoc_block_walk(function->body, mark_given_back, &give_back);
+    ok = ok && give_back.targets != NULL && byoc_block_walk(function->body, mark_declined, &give_back);
     byoc_free(p->allocator, give_back.targets);
-    p->given_back += 1;
-    ok = ok && note_given_back(p->result, function->name, result->reason);
-    BYOC_RETURN_IF_ERROR(mark_region_given_back(p, function, result->reason));
+    p->falls_back += 1;
+    ok = ok && note_declined(p->result, function->name, result->reason);
+    BYOC_RETURN_IF_ERROR(mark_region_declined(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s declined '%s' after claiming it: %s", target->kind->name, function->name,
              result->reason);
   }
@@ -274,11 +275,11 @@ static byoc_status_t settle(pipeline_t *p, const byoc_codegen_report_t *report, 
 
 // The devices of a region's parameters and results depend on its code, not on its calls. Only the number of the device
 // comes from the model.
-static bool forget_places(byoc_function_t *function) {
+static bool forget_devices(byoc_function_t *function) {
   const byoc_block_t *body = function->body;
-  const byoc_virtual_device_t *place = body->results.count > 0 ? &body->results.data[0]->device : NULL;
-  if (place != NULL && place->device_type > kDLCPU && place->device_id > 0 &&
-      !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, place->device_id)) {
+  const byoc_virtual_device_t *first = body->results.count > 0 ? &body->results.data[0]->device : NULL;
+  if (first != NULL && first->device_type > kDLCPU && first->device_id > 0 &&
+      !byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, first->device_id)) {
     return false;
   }
   for (size_t i = 0; i < body->parameters.count; ++i) body->parameters.data[i]->device = BYOC_VIRTUAL_DEVICE_FREE;
@@ -326,7 +327,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
     byoc_function_t *function = p->module->functions.data[f];
     if (!is_of_target(function, target)) continue;
     if (!byoc_vector_push(&functions, p->allocator, function)) status = byoc_diag_out_of_memory(p->diag);
-    if (!forget_places(function)) status = byoc_diag_out_of_memory(p->diag);
+    if (!forget_devices(function)) status = byoc_diag_out_of_memory(p->diag);
   }
   if (status == BYOC_OK && functions.count > 0) status = check_regions(p, target, &functions);
   if (status != BYOC_OK || functions.count == 0) goto cleanup;
@@ -336,7 +337,7 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   if (status != BYOC_OK) goto cleanup;
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
   // A hook may report that the target's options do not fit; any other wrong argument is the plugin's, not the user's.
-  if (status == BYOC_INVALID_ARGUMENT && report.told != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
+  if (status == BYOC_INVALID_ARGUMENT && report.reported != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
   if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
   if (status == BYOC_OK) status = settle(p, &report, target);
   byoc_log(BYOC_LOG_INFO, "generated them in %.0f ms", (double)(byoc_now_ns() - start_ns) / 1e6);
@@ -424,12 +425,12 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
   size_t most = most_rounds(p);
   for (size_t round = 0;; ++round) {
     if (round == most) {
-      const byoc_given_back_t *last = &p->result->given_back.data[p->result->given_back.count - 1];
+      const byoc_declined_function_t *last = &p->result->falls_back.data[p->result->falls_back.count - 1];
       return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
                              "targets still decline functions in round %zu of partitioning: '%s' was the last one (%s)",
                              round, last->function, last->reason);
     }
-    p->given_back = 0;
+    p->falls_back = 0;
     BYOC_RETURN_IF_ERROR(begin(p, "place"));
     BYOC_RETURN_IF_ERROR(place(p, round));
     if (ends_after(p, BYOC_BUILD_PLACED)) return BYOC_OK;
@@ -438,7 +439,7 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
     }
     BYOC_RETURN_IF_ERROR(finish_round(p));
-    if (p->given_back > 0) continue;
+    if (p->falls_back > 0) continue;
     size_t written = 0;
     BYOC_RETURN_IF_ERROR(write_out_left(p, &written));
     if (written == 0) break;
@@ -671,11 +672,11 @@ cleanup:
 // queues only; a program that has events must have those that it needs.
 static byoc_status_t plan_read(byoc_host_program_t *program, const byoc_pipeline_options_t *options,
                                byoc_diag_t *diag) {
-  uint32_t facts = 0;
+  uint32_t properties = 0;
   if (options->pair_count > 0) byoc_host_forget_lifetimes(program);
   BYOC_RETURN_IF_ERROR(byoc_host_write_over(program, options->pairs, options->pair_count, diag));
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
+  if (!byoc_host_program_properties(program, &properties)) return byoc_diag_out_of_memory(diag);
+  if ((properties & BYOC_HOST_PLAN) != 0) return byoc_host_program_verify(program, diag);
   const bool says_queues_only = program->queues.count > 0 && program->events.count == 0;
   BYOC_RETURN_IF_ERROR(run_host_passes("place-lifetimes", program, options, diag));
   if (says_queues_only) BYOC_RETURN_IF_ERROR(run_host_passes(BYOC_HOST_ORDER_PASSES, program, options, diag));

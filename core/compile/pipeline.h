@@ -46,16 +46,16 @@ typedef struct byoc_pipeline_options_t {
 } byoc_pipeline_options_t;
 
 // A function that a backend claimed and declined later. Strings live in the plan's arena.
-typedef struct byoc_given_back_t {
+typedef struct byoc_declined_function_t {
   const char *function, *reason;
-} byoc_given_back_t;
+} byoc_declined_function_t;
 
 typedef struct byoc_pipeline_result_t {
   byoc_placement_t placement;          // functions in it are stubs by now
   byoc_plan_t plan;                    // the regions, and the reasons
   byoc_host_program_t *program;        // NULL if the pipeline ended before it
   byoc_string_t required_cpu_features; // space-separated: features that backends need and that -mcpu of "c" allows
-  BYOC_VECTOR(byoc_given_back_t) given_back;
+  BYOC_VECTOR(byoc_declined_function_t) falls_back;
 } byoc_pipeline_result_t;
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator);
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);

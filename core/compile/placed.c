@@ -55,7 +55,7 @@ size_t byoc_placed_count_open(const byoc_graph_module_t *module) {
 byoc_status_t byoc_placed_count(byoc_placed_t *placed, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                                 bool is_first_round, byoc_diag_t *diag, byoc_placement_t *placement) {
   counter_t counter = {.placement = placement, .targets = targets, .placed_count = placement->regions.count};
-  size_t taken = 0;
+  size_t claimed = 0;
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (!is_first_round || !byoc_function_is_open(function)) continue;
     if (!byoc_block_walk(function->body, visit, &counter)) return byoc_diag_out_of_memory(diag);
@@ -66,10 +66,10 @@ byoc_status_t byoc_placed_count(byoc_placed_t *placed, byoc_graph_module_t *modu
       region->node_count = 0;
       (void)byoc_block_walk(region->function->body, count_node, &region->node_count);
     }
-    taken += region->given_back ? 0 : region->node_count;
+    claimed += region->falls_back ? 0 : region->node_count;
   }
   placed->region_count = placement->regions.count;
-  if (is_first_round) placed->operator_count = counter.open_count + taken;
-  placement->left_over_count = placed->operator_count - taken;
+  if (is_first_round) placed->operator_count = counter.open_count + claimed;
+  placement->left_over_count = placed->operator_count - claimed;
   return BYOC_OK;
 }

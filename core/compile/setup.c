@@ -301,7 +301,7 @@ static void count_placed(const byoc_placement_t *placement, const byoc_target_t 
   *out_regions = *out_nodes = 0;
   for (size_t r = 0; r < placement->regions.count; ++r) {
     const byoc_placement_region_t *region = &placement->regions.data[r];
-    if (region->target != target || region->given_back) continue;
+    if (region->target != target || region->falls_back) continue;
     *out_regions += 1;
     *out_nodes += region->node_count;
   }

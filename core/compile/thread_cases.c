@@ -84,7 +84,7 @@ static void list_cases(joining_t *j, const byoc_thread_cases_t *cases) {
 }
 
 // The copy's value that stands where the main function has this result.
-static byoc_value_t *twin_of(const joining_t *j, const byoc_function_t *function, const byoc_value_t *result) {
+static byoc_value_t *clone_of(const joining_t *j, const byoc_function_t *function, const byoc_value_t *result) {
   size_t r = 0;
   while (j->main->body->results.data[r] != result) ++r;
   return function->body->results.data[r];
@@ -104,7 +104,7 @@ static byoc_status_t copy_case(const joining_t *j, const byoc_function_t *functi
     ok = byoc_node_clone(node, block, NULL, &map) != NULL;
   }
   for (size_t k = 0; k < j->result_count && ok; ++k) {
-    out[k] = byoc_pointer_map_get(&map, twin_of(j, function, j->results[k]));
+    out[k] = byoc_pointer_map_get(&map, clone_of(j, function, j->results[k]));
     ok = out[k] != NULL;
   }
   byoc_map_deinit(&map);

@@ -73,7 +73,7 @@ static byoc_status_t take_sizes(variants_t *v, size_t number) {
     v->open[i - 1].size = dim->sizes[number % dim->size_count];
     number /= dim->size_count;
     byoc_dim_t *size = BYOC_ARENA_NEW(&v->module->arena, byoc_dim_t);
-    if (size == NULL || !byoc_text_map_put(&v->sizes, dim->name, size)) return byoc_diag_out_of_memory(v->diag);
+    if (size == NULL || !byoc_string_map_put(&v->sizes, dim->name, size)) return byoc_diag_out_of_memory(v->diag);
     *size = byoc_dim_constant(v->open[i - 1].size);
   }
   return BYOC_OK;
@@ -310,7 +310,7 @@ byoc_status_t byoc_variants_add(byoc_graph_module_t *module, const byoc_variant_
   if (count == 0 || v.main == NULL) return BYOC_OK;
   v.open = BYOC_ARENA_ARRAY(&module->arena, open_dim_t, count);
   if (v.open == NULL) return byoc_diag_out_of_memory(diag);
-  byoc_text_map_init(&v.sizes, module->allocator);
+  byoc_string_map_init(&v.sizes, module->allocator);
   byoc_status_t status = find_dims(&v);
   byoc_value_t **results = BYOC_ARENA_ARRAY(&module->arena, byoc_value_t *, v.main->body->results.count + 1);
   if (status == BYOC_OK && results == NULL) status = byoc_diag_out_of_memory(diag);

@@ -46,17 +46,17 @@ typedef enum byoc_compose_weights_t {
 #define BYOC_COMPOSE_WEIGHTS_MOST_BYTES ((uint64_t)1536 << 20)
 
 // One of several processors that an artifact has code for.
-typedef struct byoc_compose_level_t {
+typedef struct byoc_compose_isa_level_t {
   const char *name;         // as in -mcpu
   const char *cpu_features; // that all entries require there, separated by spaces
-} byoc_compose_level_t;
+} byoc_compose_isa_level_t;
 
 // The position of a model among those of one artifact, and its processor.
 typedef struct byoc_compose_place_t {
-  const char *const *names;           // of all entries, in order
-  size_t count, index;                // count 0: it is the only one
-  const byoc_compose_level_t *levels; // of all processors, the best first
-  size_t level_count, level;          // level_count 0: there is one processor
+  const char *const *names;               // of all entries, in order
+  size_t count, index;                    // count 0: it is the only one
+  const byoc_compose_isa_level_t *levels; // of all processors, the best first
+  size_t level_count, level;              // level_count 0: there is one processor
 } byoc_compose_place_t;
 // The most programs in an artifact: one for each entry and level.
 #define BYOC_COMPOSE_MOST_ENTRIES 32

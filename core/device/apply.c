@@ -11,28 +11,28 @@ static byoc_status_t out_of_memory(const byoc_planning_t *p) {
   return byoc_diag_out_of_memory(p->diag);
 }
 
-static const byoc_virtual_device_t *place_at(byoc_planning_t *p, uint32_t item) {
-  return byoc_domains_place(&p->domains, item);
+static const byoc_virtual_device_t *device_at(byoc_planning_t *p, uint32_t item) {
+  return byoc_domains_device(&p->domains, item);
 }
 
 // Free values live in the host's memory; a device without a number is the first.
 static void fill_in(byoc_planning_t *p) {
   for (uint32_t i = 0; i < p->domains.items.count; ++i) {
-    byoc_virtual_device_t *place = &p->domains.items.data[i].place;
-    if (place->device_type == 0) place->device_type = BYOC_PLACE_HOST.device_type;
-    if (place->device_id == -1) place->device_id = 0;
+    byoc_virtual_device_t *device = &p->domains.items.data[i].device;
+    if (device->device_type == 0) device->device_type = BYOC_VIRTUAL_DEVICE_HOST.device_type;
+    if (device->device_id == -1) device->device_id = 0;
   }
 }
 
-static void set_place(byoc_planning_t *p, byoc_value_t *value, const byoc_virtual_device_t *place) {
-  if (byoc_place_equal(&value->device, place)) return;
-  byoc_place_set(&value->device, place);
+static void set_device(byoc_planning_t *p, byoc_value_t *value, const byoc_virtual_device_t *device) {
+  if (byoc_virtual_device_same(&value->device, device)) return;
+  byoc_virtual_device_set(&value->device, device);
   p->changes += 1;
 }
 
-static void set_scope(byoc_planning_t *p, byoc_loop_buffer_t *buffer, const byoc_virtual_device_t *place) {
-  if (buffer->scope != NULL || place->scope == NULL) return;
-  buffer->scope = place->scope;
+static void set_scope(byoc_planning_t *p, byoc_loop_buffer_t *buffer, const byoc_virtual_device_t *device) {
+  if (buffer->scope != NULL || device->scope == NULL) return;
+  buffer->scope = device->scope;
   p->changes += 1;
 }
 
@@ -42,19 +42,19 @@ static void write_kernel(byoc_planning_t *p, const byoc_function_t *function) {
   const byoc_block_t *body = function->body;
   for (uint32_t i = 0; i < kernel->input_count && i < body->parameters.count; ++i) {
     const uint32_t item = byoc_domains_find(&p->domains, body->parameters.data[i]);
-    set_scope(p, kernel->parameters.data[i], place_at(p, item));
+    set_scope(p, kernel->parameters.data[i], device_at(p, item));
   }
   for (uint32_t i = 0; i < kernel->output_count && i < body->results.count; ++i) {
     const uint32_t item = byoc_planning_result(p, function, i);
-    set_scope(p, kernel->parameters.data[kernel->input_count + i], place_at(p, item));
+    set_scope(p, kernel->parameters.data[kernel->input_count + i], device_at(p, item));
   }
 }
 
-static void write_places(byoc_planning_t *p) {
+static void write_devices(byoc_planning_t *p) {
   for (uint32_t i = 0; i < p->domains.items.count; ++i) {
     byoc_value_t *value = p->domains.items.data[i].value;
     const bool is_kept = value == NULL || value->function->kind == BYOC_FUNCTION_KERNEL;
-    if (!is_kept) set_place(p, value, place_at(p, i));
+    if (!is_kept) set_device(p, value, device_at(p, i));
   }
   for (size_t f = 0; f < p->functions.count; ++f) {
     const byoc_function_t *function = p->functions.data[f];
@@ -62,7 +62,7 @@ static void write_places(byoc_planning_t *p) {
     if (function->kind == BYOC_FUNCTION_KERNEL || !byoc_function_is_whole(function)) continue;
     for (uint32_t i = 0; i < function->body->results.count; ++i) {
       byoc_value_t *value = function->body->results.data[i];
-      if (value->kind == BYOC_VALUE_RESULT) set_place(p, value, place_at(p, byoc_planning_result(p, function, i)));
+      if (value->kind == BYOC_VALUE_RESULT) set_device(p, value, device_at(p, byoc_planning_result(p, function, i)));
     }
   }
 }
@@ -94,8 +94,8 @@ static byoc_status_t bind_target(byoc_planning_t *p, const byoc_node_t *node) {
 // call f() → copy(call f()), where f makes the result on another device than its value names
 static byoc_status_t settle_result(byoc_planning_t *p, const byoc_made_t *made) {
   byoc_value_t *value = made->value;
-  const byoc_virtual_device_t *from = place_at(p, made->slot), to = value->device;
-  if (byoc_place_agrees(from, &to)) return BYOC_OK;
+  const byoc_virtual_device_t *from = device_at(p, made->slot), to = value->device;
+  if (byoc_virtual_device_agrees(from, &to)) return BYOC_OK;
   byoc_node_t *copy = byoc_planning_make_copy(value->node->block, value->node->next, value, &to);
   if (copy == NULL) return out_of_memory(p);
   byoc_value_t *result = copy->results[0];
@@ -106,7 +106,7 @@ static byoc_status_t settle_result(byoc_planning_t *p, const byoc_made_t *made) 
                                      : byoc_block_set_result(use.block, use.index, result);
     if (!ok) return out_of_memory(p);
   }
-  byoc_place_set(&value->device, from);
+  byoc_virtual_device_set(&value->device, from);
   p->changes += 1;
   return BYOC_OK;
 }
@@ -121,17 +121,17 @@ static bool let_go(byoc_planning_t *p, byoc_node_t *node) {
          byoc_attributes_set_int(&node->attributes, "constrain_result", 0);
 }
 
-static bool is_decided(const byoc_virtual_device_t *place) {
-  return place->device_type != 0 && place->device_id != -1;
+static bool is_decided(const byoc_virtual_device_t *device) {
+  return device->device_type != 0 && device->device_id != -1;
 }
 
 // OnDevice(x) → x, or DeviceCopy(x)
 static byoc_status_t take_out(byoc_planning_t *p, byoc_node_t *node) {
   byoc_value_t *operand = node->operands[0], *result = node->results[0];
   const bool both = is_decided(&operand->device) && is_decided(&result->device);
-  const bool differ = !byoc_place_agrees(&operand->device, &result->device);
+  const bool differ = !byoc_virtual_device_agrees(&operand->device, &result->device);
   if (!both && !differ) return let_go(p, node) ? BYOC_OK : out_of_memory(p);
-  if (!byoc_place_equal(&operand->device, &result->device)) {
+  if (!byoc_virtual_device_same(&operand->device, &result->device)) {
     byoc_node_t *copy = byoc_planning_make_copy(node->block, node, operand, &result->device);
     if (copy == NULL) return out_of_memory(p);
     if (result->name != NULL) byoc_value_set_name(copy->results[0], result->name);
@@ -147,7 +147,7 @@ byoc_status_t byoc_planning_apply(byoc_planning_t *planning) {
   byoc_planning_t *p = planning;
   for (size_t i = 0; i < p->on_devices.count; ++i) BYOC_RETURN_IF_ERROR(bind_target(p, p->on_devices.data[i]));
   if (p->extent == BYOC_PLAN_ALL) fill_in(p);
-  write_places(p);
+  write_devices(p);
   for (size_t i = 0; i < p->made.count; ++i) BYOC_RETURN_IF_ERROR(settle_result(p, &p->made.data[i]));
   for (size_t i = 0; i < p->on_devices.count; ++i) BYOC_RETURN_IF_ERROR(take_out(p, p->on_devices.data[i]));
   return byoc_planning_copy(p);

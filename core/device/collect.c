@@ -57,7 +57,7 @@ static uint32_t item_of(byoc_planning_t *p, byoc_value_t *value) {
   if (item == BYOC_NO_ITEM) return item;
   p->domains.items.data[item].is_soft = value->kind == BYOC_VALUE_CONSTANT;
   byoc_domains_say(&p->domains, item, value->device, NULL);
-  if (lives_with_host(value->type)) byoc_domains_say(&p->domains, item, BYOC_PLACE_HOST, in_host_memory);
+  if (lives_with_host(value->type)) byoc_domains_say(&p->domains, item, BYOC_VIRTUAL_DEVICE_HOST, in_host_memory);
   return item;
 }
 
@@ -69,7 +69,7 @@ static uint32_t soft_item_of(byoc_planning_t *p, byoc_value_t *value) {
 
 // A value that the host makes.
 static void make_in_host_memory(byoc_planning_t *p, byoc_value_t *value) {
-  byoc_domains_say(&p->domains, soft_item_of(p, value), BYOC_PLACE_HOST, in_host_memory);
+  byoc_domains_say(&p->domains, soft_item_of(p, value), BYOC_VIRTUAL_DEVICE_HOST, in_host_memory);
 }
 
 // `owner` reads `value` as its operand or result `index`, which lives with `slot`.
@@ -94,7 +94,7 @@ static void read_softly(byoc_planning_t *p, const void *owner, size_t index, byo
 static void read_by_host(byoc_planning_t *p, byoc_node_t *node, uint32_t index) {
   if (node->operands[index] == NULL) return;
   const uint32_t slot = byoc_domains_operand_slot(&p->domains, node, index);
-  byoc_domains_say(&p->domains, slot, BYOC_PLACE_HOST, in_host_memory);
+  byoc_domains_say(&p->domains, slot, BYOC_VIRTUAL_DEVICE_HOST, in_host_memory);
   read_softly(p, node, index, node->operands[index], slot);
 }
 
@@ -112,7 +112,7 @@ static byoc_virtual_device_t device_of(const byoc_planning_t *p, const byoc_func
   const byoc_block_t *body = function->body;
   const bool is_region = byoc_function_is_region(function) && p->extent == BYOC_PLAN_ALL;
   const bool is_compiled = function->kind != BYOC_FUNCTION_GRAPH || is_region;
-  byoc_virtual_device_t device = is_compiled ? BYOC_PLACE_HOST : BYOC_VIRTUAL_DEVICE_FREE;
+  byoc_virtual_device_t device = is_compiled ? BYOC_VIRTUAL_DEVICE_HOST : BYOC_VIRTUAL_DEVICE_FREE;
   if (function->kind == BYOC_FUNCTION_KERNEL) return device;
   for (size_t i = body->parameters.count; i-- > 0;) {
     if (body->parameters.data[i]->device.device_type != 0) device = body->parameters.data[i]->device;
@@ -137,14 +137,14 @@ static bool is_shape_operand(const byoc_value_t *parameter) {
 // A parameter or result of a function that is compiled as a whole.
 static void say_of_whole(byoc_planning_t *p, uint32_t item, const byoc_value_t *value, const char *scope,
                          byoc_virtual_device_t device) {
-  byoc_virtual_device_t place = value->device;
-  if (value->function->kind == BYOC_FUNCTION_KERNEL) place = BYOC_VIRTUAL_DEVICE_FREE; // it runs on the host
-  if (place.device_type == 0) {
-    place.device_type = device.device_type;
-    place.device_id = device.device_id;
+  byoc_virtual_device_t said = value->device;
+  if (value->function->kind == BYOC_FUNCTION_KERNEL) said = BYOC_VIRTUAL_DEVICE_FREE; // it runs on the host
+  if (said.device_type == 0) {
+    said.device_type = device.device_type;
+    said.device_id = device.device_id;
   }
-  if (scope != NULL) place.scope = scope;
-  byoc_domains_say(&p->domains, item, place, NULL);
+  if (scope != NULL) said.scope = scope;
+  byoc_domains_say(&p->domains, item, said, NULL);
 }
 
 static void sign_whole(byoc_planning_t *p, byoc_function_t *function, uint32_t first_result) {
@@ -157,7 +157,7 @@ static void sign_whole(byoc_planning_t *p, byoc_function_t *function, uint32_t f
     const uint32_t item = byoc_domains_value(&p->domains, value);
     const char *scope = kernel != NULL && i < kernel->input_count ? kernel->parameters.data[i]->scope : NULL;
     const bool is_shape = value->device.device_type == 0 && is_shape_operand(value);
-    say_of_whole(p, item, value, scope, is_shape ? BYOC_PLACE_HOST : device);
+    say_of_whole(p, item, value, scope, is_shape ? BYOC_VIRTUAL_DEVICE_HOST : device);
     if (device.device_type != 0 || is_shape) continue;
     if (one == BYOC_NO_ITEM) one = item;
     byoc_domains_join(&p->domains, one, item, NULL);
@@ -182,7 +182,7 @@ static bool reach(byoc_planning_t *p, byoc_function_t *function) {
   const bool is_main = p->functions.count == 1;
   for (uint32_t i = 0; i < function->body->results.count; ++i) {
     const uint32_t item = byoc_domains_result_slot(&p->domains, function, i);
-    if (is_main) byoc_domains_say(&p->domains, item, BYOC_PLACE_HOST, "the caller reads it");
+    if (is_main) byoc_domains_say(&p->domains, item, BYOC_VIRTUAL_DEVICE_HOST, "the caller reads it");
   }
   if (p->domains.failed) return false;
   if (byoc_function_is_whole(function)) {
@@ -193,7 +193,7 @@ static bool reach(byoc_planning_t *p, byoc_function_t *function) {
     byoc_value_t *parameter = function->body->parameters.data[i];
     const uint32_t item = is_main ? soft_item_of(p, parameter) : item_of(p, parameter);
     if (is_main && parameter->device.device_type == 0 && !lives_with_host(parameter->type)) {
-      byoc_domains_say(&p->domains, item, BYOC_PLACE_HOST, "the caller writes it");
+      byoc_domains_say(&p->domains, item, BYOC_VIRTUAL_DEVICE_HOST, "the caller writes it");
     }
   }
   return !p->domains.failed;
@@ -228,7 +228,7 @@ static bool visit_call(byoc_planning_t *p, byoc_node_t *node) {
   return true;
 }
 
-static byoc_virtual_device_t place_of_on_device(const byoc_node_t *node) {
+static byoc_virtual_device_t device_of_on_device(const byoc_node_t *node) {
   return (byoc_virtual_device_t){.device_type = (int32_t)byoc_node_int(node, "device"),
                                  .device_id = (int32_t)byoc_node_int(node, "id"),
                                  .target = byoc_node_text(node, "target"),
@@ -236,7 +236,7 @@ static byoc_virtual_device_t place_of_on_device(const byoc_node_t *node) {
 }
 
 static bool visit_on_device(byoc_planning_t *p, byoc_node_t *node) {
-  const byoc_virtual_device_t place = place_of_on_device(node);
+  const byoc_virtual_device_t device = device_of_on_device(node);
   const bool body = byoc_node_flag(node, "constrain_body"), result = byoc_node_flag(node, "constrain_result");
   const uint32_t operand = item_of(p, node->operands[0]), made = item_of(p, node->results[0]);
   if (p->domains.failed) return false;
@@ -245,8 +245,8 @@ static bool visit_on_device(byoc_planning_t *p, byoc_node_t *node) {
     slot = byoc_domains_operand_slot(&p->domains, node, 0);
     byoc_domains_link(&p->domains, operand, slot);
   }
-  if (body) byoc_domains_say(&p->domains, slot, place, NULL);
-  if (result) byoc_domains_say(&p->domains, made, place, NULL);
+  if (body) byoc_domains_say(&p->domains, slot, device, NULL);
+  if (result) byoc_domains_say(&p->domains, made, device, NULL);
   if (body && result) byoc_domains_join(&p->domains, slot, made, node);
   if (!body && !result) byoc_domains_link(&p->domains, slot, made);
   return byoc_vector_push(&p->on_devices, p->domains.allocator, node);
@@ -294,7 +294,7 @@ static void yield(byoc_planning_t *p, byoc_block_t *block, size_t index, uint32_
 static void yield_to_host(byoc_planning_t *p, byoc_block_t *block, uint32_t index) {
   if (index >= block->results.count) return;
   const uint32_t slot = byoc_domains_result_slot(&p->domains, block->function, index);
-  byoc_domains_say(&p->domains, slot, BYOC_PLACE_HOST, in_host_memory);
+  byoc_domains_say(&p->domains, slot, BYOC_VIRTUAL_DEVICE_HOST, in_host_memory);
   read_softly(p, block, index, block->results.data[index], slot);
 }
 

@@ -28,7 +28,7 @@ typedef struct search_t {
   byoc_domains_t *domains;
   end_t *ends;
   size_t end_count;
-  uint32_t *distances; // by item, from the first place; BYOC_NO_ITEM: not reached
+  uint32_t *distances; // by item, from the first device; BYOC_NO_ITEM: not reached
   uint32_t *queue;
 } search_t;
 
@@ -60,7 +60,7 @@ static void name_item(const byoc_item_t *item, char name[NAME_SIZE]) {
 static int compare_names(const void *a, const void *b) {
   const said_name_t *one = a, *other = b;
   const int names = strcmp(one->name, other->name);
-  return names != 0 ? names : byoc_place_compare(&one->said->place, &other->said->place);
+  return names != 0 ? names : byoc_virtual_device_compare(&one->said->device, &other->said->device);
 }
 
 static int compare_ends(const void *a, const void *b) {
@@ -158,7 +158,7 @@ static void print_chain(const search_t *s, uint32_t from, byoc_string_t *out) {
 
 static void print_said(const byoc_domains_t *domains, const said_name_t *said, byoc_string_t *out) {
   byoc_string_appendf(out, "%s of function '%s' is", said->name, function_of(&domains->items.data[said->said->item]));
-  byoc_virtual_device_print(&said->said->place, out);
+  byoc_virtual_device_print(&said->said->device, out);
   if (said->said->why != NULL) byoc_string_appendf(out, " (%s)", said->said->why);
 }
 
@@ -183,16 +183,16 @@ static byoc_status_t report(search_t *s, const said_name_t *one, const said_name
 // The first device, in the order of names, that conflicts with an earlier one, and the first of those.
 static byoc_status_t find_and_report(search_t *s, const said_name_t *names, size_t count) {
   byoc_domains_t *domains = s->domains;
-  for (size_t i = 0; i < domains->items.count; ++i) domains->items.data[i].place = BYOC_VIRTUAL_DEVICE_FREE;
+  for (size_t i = 0; i < domains->items.count; ++i) domains->items.data[i].device = BYOC_VIRTUAL_DEVICE_FREE;
   for (size_t k = 0; k < count; ++k) {
     const uint32_t root = byoc_domains_root(domains, names[k].said->item);
-    if (byoc_place_agrees(&domains->items.data[root].place, &names[k].said->place)) {
-      byoc_place_merge(&domains->items.data[root].place, &names[k].said->place);
+    if (byoc_virtual_device_agrees(&domains->items.data[root].device, &names[k].said->device)) {
+      byoc_virtual_device_merge(&domains->items.data[root].device, &names[k].said->device);
       continue;
     }
     for (size_t i = 0; i < k; ++i) {
       const bool is_joined = byoc_domains_root(domains, names[i].said->item) == root;
-      if (!is_joined || byoc_place_agrees(&names[i].said->place, &names[k].said->place)) continue;
+      if (!is_joined || byoc_virtual_device_agrees(&names[i].said->device, &names[k].said->device)) continue;
       return report(s, &names[i], &names[k]);
     }
   }

@@ -4,11 +4,11 @@
 #include "core/device/planning.h"
 #include "core/ir/attribute_names.h"
 
-// The readers of a value that want it in one place.
+// The readers of a value that want it on one device.
 typedef struct group_t {
-  byoc_virtual_device_t place;
+  byoc_virtual_device_t device;
   byoc_block_t *block; // the innermost one that all of them are in
-  byoc_node_t *copy;   // the first copy to this place that was there before; NULL: there was none
+  byoc_node_t *copy;   // the first copy to this device that was there before; NULL: there was none
   size_t readers, copies;
   byoc_value_t *value; // the value that they read from now on
 } group_t;
@@ -19,12 +19,12 @@ typedef struct copier_t {
 } copier_t;
 
 byoc_node_t *byoc_planning_make_copy(byoc_block_t *block, byoc_node_t *before, byoc_value_t *value,
-                                     const byoc_virtual_device_t *place) {
+                                     const byoc_virtual_device_t *device) {
   byoc_node_t *copy = byoc_node_create(block, before, "byoc", "DeviceCopy", 1, &value, 1, 1);
   if (copy == NULL) return NULL;
   copy->results[0]->type = value->type;
   copy->results[0]->device.ranks = value->device.ranks;
-  byoc_place_set(&copy->results[0]->device, place);
+  byoc_virtual_device_set(&copy->results[0]->device, device);
   return copy;
 }
 
@@ -53,14 +53,14 @@ static byoc_block_t *home_of(const byoc_value_t *value) {
   return value->kind == BYOC_VALUE_RESULT ? value->node->block : value->block;
 }
 
-static group_t *group_for(copier_t *c, const byoc_virtual_device_t *place, byoc_block_t *block) {
+static group_t *group_for(copier_t *c, const byoc_virtual_device_t *device, byoc_block_t *block) {
   for (size_t g = 0; g < c->groups.count; ++g) {
     group_t *group = &c->groups.data[g];
-    if (!byoc_place_equal(&group->place, place)) continue;
+    if (!byoc_virtual_device_same(&group->device, device)) continue;
     group->block = common_block(group->block, block);
     return group;
   }
-  const group_t group = {.place = *place, .block = block};
+  const group_t group = {.device = *device, .block = block};
   return byoc_vector_push(&c->groups, c->p->domains.allocator, group) ? &c->groups.data[c->groups.count - 1] : NULL;
 }
 
@@ -69,8 +69,8 @@ static const byoc_virtual_device_t *wanted(copier_t *c, const byoc_value_t *valu
   if (is_copy(use->node)) return NULL;
   const uint32_t slot = byoc_planning_demand(c->p, use);
   if (slot == BYOC_NO_ITEM) return NULL;
-  const byoc_virtual_device_t *place = byoc_domains_place(&c->p->domains, slot);
-  return byoc_place_agrees(place, &value->device) ? NULL : place;
+  const byoc_virtual_device_t *device = byoc_domains_device(&c->p->domains, slot);
+  return byoc_virtual_device_agrees(device, &value->device) ? NULL : device;
 }
 
 static bool gather(copier_t *c, byoc_value_t *value) {
@@ -84,9 +84,9 @@ static bool gather(copier_t *c, byoc_value_t *value) {
       if (group->copies++ == 0) group->copy = use.node;
       continue;
     }
-    const byoc_virtual_device_t *place = wanted(c, value, &use);
-    if (place == NULL) continue;
-    group_t *group = group_for(c, place, block);
+    const byoc_virtual_device_t *device = wanted(c, value, &use);
+    if (device == NULL) continue;
+    group_t *group = group_for(c, device, block);
     if (group == NULL) return false;
     group->readers += 1;
   }
@@ -113,7 +113,7 @@ static byoc_block_t *find_position(const byoc_value_t *value, const group_t *gro
 // Finds or makes the copy that the group reads.
 static byoc_status_t serve(copier_t *c, byoc_value_t *value, group_t *group) {
   const byoc_node_t *producer = byoc_value_producer(value);
-  if (is_copy(producer) && byoc_place_equal(&producer->operands[0]->device, &group->place)) {
+  if (is_copy(producer) && byoc_virtual_device_same(&producer->operands[0]->device, &group->device)) {
     group->value = producer->operands[0]; // copy(copy(x)) → x, back where it was
     return BYOC_OK;
   }
@@ -124,7 +124,7 @@ static byoc_status_t serve(copier_t *c, byoc_value_t *value, group_t *group) {
   byoc_node_t *before = NULL;
   byoc_block_t *block = find_position(value, group, &before);
   if (group->copy == NULL) {
-    group->copy = byoc_planning_make_copy(block, before, value, &group->place);
+    group->copy = byoc_planning_make_copy(block, before, value, &group->device);
     if (group->copy == NULL) return byoc_diag_out_of_memory(c->p->diag);
     c->p->changes += 1;
   } else if (group->copy != before) {
@@ -137,9 +137,9 @@ static byoc_status_t serve(copier_t *c, byoc_value_t *value, group_t *group) {
 static byoc_status_t redirect(copier_t *c, byoc_value_t *value) {
   for (size_t u = value->uses.count; u-- > 0;) {
     const byoc_use_t use = value->uses.data[u];
-    const byoc_virtual_device_t *place = is_copy(use.node) ? &use.node->results[0]->device : wanted(c, value, &use);
-    if (place == NULL) continue;
-    const group_t *group = group_for(c, place, use.node != NULL ? use.node->block : use.block);
+    const byoc_virtual_device_t *device = is_copy(use.node) ? &use.node->results[0]->device : wanted(c, value, &use);
+    if (device == NULL) continue;
+    const group_t *group = group_for(c, device, use.node != NULL ? use.node->block : use.block);
     if (is_copy(use.node)) {
       byoc_value_t *made = use.node->results[0];
       if (made == group->value) continue;
@@ -155,12 +155,12 @@ static byoc_status_t redirect(copier_t *c, byoc_value_t *value) {
   return BYOC_OK;
 }
 
-// A copy from a place to itself goes.
+// A copy from a device to itself goes.
 static byoc_status_t drop_idle_copies(copier_t *c, byoc_value_t *value) {
   for (size_t u = value->uses.count; u-- > 0;) {
     byoc_node_t *node = value->uses.data[u].node;
-    const bool is_idle =
-        is_copy(node) && byoc_place_equal(&node->results[0]->device, &value->device) && c->p->extent == BYOC_PLAN_ALL;
+    const bool is_idle = is_copy(node) && byoc_virtual_device_same(&node->results[0]->device, &value->device) &&
+                         c->p->extent == BYOC_PLAN_ALL;
     if (!is_idle) continue;
     if (!byoc_value_replace_uses(node->results[0], value)) return byoc_diag_out_of_memory(c->p->diag);
     byoc_node_erase(node);
@@ -179,7 +179,8 @@ static void check_in_place(const byoc_block_t *block) {
     const int64_t index = byoc_attributes_int(&node->attributes, name, -1);
     const byoc_value_t *operand = index >= 0 && index < node->operand_count ? node->operands[index] : NULL;
     const bool holds = operand != NULL && node->result_count > 0 && operand->kind == BYOC_VALUE_RESULT &&
-                       operand->uses.count == 1 && byoc_place_equal(&operand->device, &node->results[0]->device);
+                       operand->uses.count == 1 &&
+                       byoc_virtual_device_same(&operand->device, &node->results[0]->device);
     if (!holds) byoc_attributes_remove(&node->attributes, name);
   }
 }

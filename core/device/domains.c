@@ -17,43 +17,43 @@ void byoc_domains_deinit(byoc_domains_t *domains) {
   byoc_map_deinit(&domains->values);
 }
 
-// ---- places ----
+// ---- devices ----
 
 static bool text_equal(const char *a, const char *b) {
   return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-bool byoc_place_lacks(const byoc_virtual_device_t *place, const byoc_virtual_device_t *from) {
-  return (place->device_type == 0 && from->device_type != 0) || (place->device_id == -1 && from->device_id != -1) ||
-         (place->scope == NULL && from->scope != NULL);
+bool byoc_virtual_device_lacks(const byoc_virtual_device_t *device, const byoc_virtual_device_t *from) {
+  return (device->device_type == 0 && from->device_type != 0) || (device->device_id == -1 && from->device_id != -1) ||
+         (device->scope == NULL && from->scope != NULL);
 }
 
-bool byoc_place_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
+bool byoc_virtual_device_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
   const bool one_type = a->device_type == 0 || b->device_type == 0 || a->device_type == b->device_type;
   const bool one_id = a->device_id == -1 || b->device_id == -1 || a->device_id == b->device_id;
   return one_type && one_id && (a->scope == NULL || b->scope == NULL || text_equal(a->scope, b->scope));
 }
 
-bool byoc_place_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
+bool byoc_virtual_device_same(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
   return a->device_type == b->device_type && a->device_id == b->device_id && text_equal(a->scope, b->scope);
 }
 
-int byoc_place_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
+int byoc_virtual_device_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b) {
   if (a->device_type != b->device_type) return a->device_type < b->device_type ? -1 : 1;
   if (a->device_id != b->device_id) return a->device_id < b->device_id ? -1 : 1;
   return strcmp(a->scope != NULL ? a->scope : "", b->scope != NULL ? b->scope : "");
 }
 
-void byoc_place_set(byoc_virtual_device_t *place, const byoc_virtual_device_t *from) {
-  place->device_type = from->device_type;
-  place->device_id = from->device_id;
-  place->scope = from->scope;
+void byoc_virtual_device_set(byoc_virtual_device_t *device, const byoc_virtual_device_t *from) {
+  device->device_type = from->device_type;
+  device->device_id = from->device_id;
+  device->scope = from->scope;
 }
 
-void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from) {
-  if (place->device_type == 0) place->device_type = from->device_type;
-  if (place->device_id == -1) place->device_id = from->device_id;
-  if (place->scope == NULL) place->scope = from->scope;
+void byoc_virtual_device_merge(byoc_virtual_device_t *device, const byoc_virtual_device_t *from) {
+  if (device->device_type == 0) device->device_type = from->device_type;
+  if (device->device_id == -1) device->device_id = from->device_id;
+  if (device->scope == NULL) device->scope = from->scope;
 }
 
 // ---- items ----
@@ -62,7 +62,7 @@ static uint32_t add_item(byoc_domains_t *domains, byoc_item_t item) {
   const size_t count = domains->items.count;
   item.parent = (uint32_t)count;
   item.count = 1;
-  item.place = BYOC_VIRTUAL_DEVICE_FREE;
+  item.device = BYOC_VIRTUAL_DEVICE_FREE;
   if (count < BYOC_NO_ITEM - 1 && byoc_vector_push(&domains->items, domains->allocator, item)) return (uint32_t)count;
   domains->failed = true;
   return BYOC_NO_ITEM;
@@ -100,11 +100,11 @@ void byoc_domains_link(byoc_domains_t *domains, uint32_t a, uint32_t b) {
   if (!byoc_vector_push(&domains->links, domains->allocator, (byoc_link_t){a, b})) domains->failed = true;
 }
 
-void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t place, const char *why) {
+void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t device, const char *why) {
   const byoc_virtual_device_t nothing = BYOC_VIRTUAL_DEVICE_FREE;
-  if (item == BYOC_NO_ITEM || !byoc_place_lacks(&nothing, &place)) return;
-  place.target = place.ranks = NULL;
-  if (!byoc_vector_push(&domains->said, domains->allocator, (byoc_said_t){item, place, why})) domains->failed = true;
+  if (item == BYOC_NO_ITEM || !byoc_virtual_device_lacks(&nothing, &device)) return;
+  device.target = device.ranks = NULL;
+  if (!byoc_vector_push(&domains->said, domains->allocator, (byoc_said_t){item, device, why})) domains->failed = true;
 }
 
 // ---- the forest ----
@@ -118,8 +118,8 @@ uint32_t byoc_domains_root(byoc_domains_t *domains, uint32_t item) {
   return item;
 }
 
-const byoc_virtual_device_t *byoc_domains_place(byoc_domains_t *domains, uint32_t item) {
-  return &domains->items.data[byoc_domains_root(domains, item)].place;
+const byoc_virtual_device_t *byoc_domains_device(byoc_domains_t *domains, uint32_t item) {
+  return &domains->items.data[byoc_domains_root(domains, item)].device;
 }
 
 byoc_status_t byoc_domains_unite(byoc_domains_t *domains) {
@@ -140,9 +140,9 @@ byoc_status_t byoc_domains_unite(byoc_domains_t *domains) {
   bool clashes = false;
   for (size_t s = 0; s < domains->said.count; ++s) {
     const byoc_said_t *said = &domains->said.data[s];
-    byoc_virtual_device_t *place = &items[byoc_domains_root(domains, said->item)].place;
-    clashes |= !byoc_place_agrees(place, &said->place);
-    byoc_place_merge(place, &said->place);
+    byoc_virtual_device_t *device = &items[byoc_domains_root(domains, said->item)].device;
+    clashes |= !byoc_virtual_device_agrees(device, &said->device);
+    byoc_virtual_device_merge(device, &said->device);
   }
   return clashes ? byoc_domains_conflict(domains) : BYOC_OK;
 }

@@ -10,18 +10,18 @@
 #define BYOC_NO_ITEM UINT32_MAX
 
 // The host: DLPack's kDLCPU, number 0. Callers of the artifact and values without a device use it.
-#define BYOC_PLACE_HOST ((byoc_virtual_device_t){.device_type = 1, .device_id = 0})
+#define BYOC_VIRTUAL_DEVICE_HOST ((byoc_virtual_device_t){.device_type = 1, .device_id = 0})
 
 // A value, an operand slot of a node, or a result slot of a function or block.
 typedef struct byoc_item_t {
-  byoc_value_t *value;         // NULL: a slot
-  byoc_node_t *node;           // operand slot: its node
-  byoc_function_t *function;   // result slot: its function
-  uint32_t index;              // of the operand or result
-  uint32_t parent;             // in the forest of joined items; itself at a root
-  uint32_t count;              // at a root: items below it
-  bool is_soft;                // readers of the value may get copies of their own
-  byoc_virtual_device_t place; // at a root; its target is not used
+  byoc_value_t *value;          // NULL: a slot
+  byoc_node_t *node;            // operand slot: its node
+  byoc_function_t *function;    // result slot: its function
+  uint32_t index;               // of the operand or result
+  uint32_t parent;              // in the forest of joined items; itself at a root
+  uint32_t count;               // at a root: items below it
+  bool is_soft;                 // readers of the value may get copies of their own
+  byoc_virtual_device_t device; // at a root; its target is not used
 } byoc_item_t;
 
 // Two items on one device, because of `node` (NULL: because of their block or function).
@@ -37,7 +37,7 @@ typedef struct byoc_link_t {
 // A device that was named for an item.
 typedef struct byoc_said_t {
   uint32_t item;
-  byoc_virtual_device_t place;
+  byoc_virtual_device_t device;
   const char *why; // NULL: the value itself or an OnDevice names it
 } byoc_said_t;
 
@@ -64,22 +64,22 @@ uint32_t byoc_domains_find(const byoc_domains_t *domains, const byoc_value_t *va
 
 void byoc_domains_join(byoc_domains_t *domains, uint32_t a, uint32_t b, const byoc_node_t *node);
 void byoc_domains_link(byoc_domains_t *domains, uint32_t a, uint32_t b);
-// Free fields of `place` are ignored.
-void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t place, const char *why);
+// Free fields of `device` are ignored.
+void byoc_domains_say(byoc_domains_t *domains, uint32_t item, byoc_virtual_device_t device, const char *why);
 
 uint32_t byoc_domains_root(byoc_domains_t *domains, uint32_t item);
-const byoc_virtual_device_t *byoc_domains_place(byoc_domains_t *domains, uint32_t item);
-// Does `from` fix a field that `place` leaves free?
-bool byoc_place_lacks(const byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
+const byoc_virtual_device_t *byoc_domains_device(byoc_domains_t *domains, uint32_t item);
+// Does `from` fix a field that `device` leaves free?
+bool byoc_virtual_device_lacks(const byoc_virtual_device_t *device, const byoc_virtual_device_t *from);
 // Can both be one device? Targets do not count, here and below.
-bool byoc_place_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
-bool byoc_place_equal(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+bool byoc_virtual_device_agrees(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+bool byoc_virtual_device_same(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 // Order of device, id and scope; a free scope comes first.
-int byoc_place_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
+int byoc_virtual_device_compare(const byoc_virtual_device_t *a, const byoc_virtual_device_t *b);
 // Sets the fields that planning decides: device, id and scope.
-void byoc_place_set(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
-// Fills free fields of `place`.
-void byoc_place_merge(byoc_virtual_device_t *place, const byoc_virtual_device_t *from);
+void byoc_virtual_device_set(byoc_virtual_device_t *device, const byoc_virtual_device_t *from);
+// Fills free fields of `device`.
+void byoc_virtual_device_merge(byoc_virtual_device_t *device, const byoc_virtual_device_t *from);
 
 // Unites joined items and gives each domain the device that its items name. BYOC_INVALID_DATA if they name two
 // (core/device/conflict.c).

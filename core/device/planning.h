@@ -41,6 +41,6 @@ byoc_status_t byoc_planning_apply(byoc_planning_t *planning);
 byoc_status_t byoc_planning_copy(byoc_planning_t *planning);
 // A copy of the value in front of `before` (NULL: at the end of the block); NULL if out of memory.
 byoc_node_t *byoc_planning_make_copy(byoc_block_t *block, byoc_node_t *before, byoc_value_t *value,
-                                     const byoc_virtual_device_t *place);
+                                     const byoc_virtual_device_t *device);
 
 #endif // BYOC_CORE_DEVICE_PLANNING_H_

@@ -7,13 +7,13 @@
 
 // The devices of a domain's neighbours, each once.
 typedef struct offer_t {
-  byoc_virtual_device_t place;
+  byoc_virtual_device_t device;
   size_t count;
 } offer_t;
 
 typedef struct decision_t {
   uint32_t domain;
-  byoc_virtual_device_t place;
+  byoc_virtual_device_t device;
 } decision_t;
 
 typedef BYOC_VECTOR(uint32_t) roots_t;
@@ -54,33 +54,34 @@ static bool make_neighbours(spread_t *s) {
   return true;
 }
 
-static bool offer(spread_t *s, const byoc_virtual_device_t *place) {
+static bool offer(spread_t *s, const byoc_virtual_device_t *device) {
   for (size_t i = 0; i < s->offers.count; ++i) {
-    if (!byoc_place_equal(&s->offers.data[i].place, place)) continue;
+    if (!byoc_virtual_device_same(&s->offers.data[i].device, device)) continue;
     s->offers.data[i].count++;
     return true;
   }
-  return byoc_vector_push(&s->offers, s->allocator, (offer_t){*place, 1});
+  return byoc_vector_push(&s->offers, s->allocator, (offer_t){*device, 1});
 }
 
 // Chooses the device of a domain among those of its neighbours.
 static bool decide(spread_t *s, uint32_t domain) {
-  const byoc_virtual_device_t *own = &s->domains->items.data[domain].place;
+  const byoc_virtual_device_t *own = &s->domains->items.data[domain].device;
   s->offers.count = 0;
   for (uint32_t n = s->begins[domain]; n < s->begins[domain + 1]; ++n) {
-    const byoc_virtual_device_t *place = &s->domains->items.data[s->neighbours[n]].place;
-    if (!byoc_place_lacks(own, place) || !byoc_place_agrees(own, place)) continue;
-    if (!offer(s, place)) return false;
+    const byoc_virtual_device_t *device = &s->domains->items.data[s->neighbours[n]].device;
+    if (!byoc_virtual_device_lacks(own, device) || !byoc_virtual_device_agrees(own, device)) continue;
+    if (!offer(s, device)) return false;
   }
   if (s->offers.count == 0) return true;
   const offer_t *best = &s->offers.data[0];
   for (size_t i = 1; i < s->offers.count; ++i) {
     const offer_t *other = &s->offers.data[i];
-    const bool is_better = other->count > best->count ||
-                           (other->count == best->count && byoc_place_compare(&other->place, &best->place) < 0);
+    const bool is_better =
+        other->count > best->count ||
+        (other->count == best->count && byoc_virtual_device_compare(&other->device, &best->device) < 0);
     if (is_better) best = other;
   }
-  return byoc_vector_push(&s->decisions, s->allocator, (decision_t){domain, best->place});
+  return byoc_vector_push(&s->decisions, s->allocator, (decision_t){domain, best->device});
 }
 
 static bool open_next(spread_t *s, uint32_t domain, uint32_t round) {
@@ -96,7 +97,7 @@ static bool run_round(spread_t *s, uint32_t round) {
   }
   for (size_t i = 0; i < s->decisions.count; ++i) {
     const decision_t *decision = &s->decisions.data[i];
-    byoc_place_merge(&s->domains->items.data[decision->domain].place, &decision->place);
+    byoc_virtual_device_merge(&s->domains->items.data[decision->domain].device, &decision->device);
     if (!open_next(s, decision->domain, round)) return false; // a neighbour may fill further fields
     for (uint32_t n = s->begins[decision->domain]; n < s->begins[decision->domain + 1]; ++n) {
       if (!open_next(s, s->neighbours[n], round)) return false;

@@ -40,18 +40,18 @@ byoc_status_t byoc_onnx_attribute_kind(byoc_onnx_reader_t *reader, const Onnx__A
     if (kind == KIND(UNDEFINED)) kind = contents[i].kind;
     if (kind != contents[i].kind) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' is %s and holds %s", what,
-                             byoc_onnx_text(attribute->name), kind_name(kind), kind_name(contents[i].kind));
+                             byoc_onnx_string(attribute->name), kind_name(kind), kind_name(contents[i].kind));
     }
   }
   if (kind == KIND(UNDEFINED)) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' has neither type nor value", what,
-                           byoc_onnx_text(attribute->name));
+                           byoc_onnx_string(attribute->name));
   }
   const bool needs_message =
       kind == KIND(TENSOR) || kind == KIND(GRAPH) || kind == KIND(SPARSE_TENSOR) || kind == KIND(TYPE_PROTO);
   if (needs_message && !attribute->t && !attribute->g && !attribute->sparse_tensor && !attribute->tp) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' is %s and holds nothing", what,
-                           byoc_onnx_text(attribute->name), kind_name(kind));
+                           byoc_onnx_string(attribute->name), kind_name(kind));
   }
   *out_kind = kind;
   return BYOC_OK;
@@ -61,13 +61,13 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
                                           const Onnx__AttributeProto *attribute, const char *what,
                                           const Onnx__AttributeProto **out_attribute) {
   *out_attribute = attribute;
-  const char *reference = byoc_onnx_text(attribute->ref_attr_name);
+  const char *reference = byoc_onnx_string(attribute->ref_attr_name);
   if (reference[0] == '\0') return BYOC_OK;
   *out_attribute = NULL;
   if (!context->function) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
                            "%s: attribute '%s' refers to the attribute '%s' of a function, but is not in one", what,
-                           byoc_onnx_text(attribute->name), reference);
+                           byoc_onnx_string(attribute->name), reference);
   }
   for (size_t i = 0; i < context->argument_count; i++) {
     if (strcmp(context->arguments[i].name, reference) == 0) {
@@ -76,11 +76,11 @@ byoc_status_t byoc_onnx_resolve_attribute(byoc_onnx_reader_t *reader, const byoc
     }
   }
   for (size_t i = 0; i < context->function->n_attribute; i++) {
-    if (strcmp(byoc_onnx_text(context->function->attribute[i]), reference) == 0) return BYOC_OK;
+    if (strcmp(byoc_onnx_string(context->function->attribute[i]), reference) == 0) return BYOC_OK;
   }
   return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
                          "%s: attribute '%s' refers to '%s', which its function does not declare", what,
-                         byoc_onnx_text(attribute->name), reference);
+                         byoc_onnx_string(attribute->name), reference);
 }
 
 static byoc_status_t set_strings(byoc_onnx_reader_t *reader, const Onnx__AttributeProto *attribute, const char *name,
@@ -193,7 +193,7 @@ static byoc_status_t make_plain_constant(byoc_onnx_reader_t *reader, const Onnx_
     break;
   default:
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: attribute '%s' cannot be %s", what,
-                           byoc_onnx_text(attribute->name), kind_name(kind));
+                           byoc_onnx_string(attribute->name), kind_name(kind));
   }
   const int64_t dims[1] = {(int64_t)count};
   const byoc_type_t *type = byoc_type_tensor_static(&reader->module->arena, dtype, is_list ? 1 : 0, dims);
@@ -216,7 +216,7 @@ byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byo
   if (node->n_output != 1 || node->n_input != 0) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: a Constant has one output and no inputs", what);
   }
-  const char *name = byoc_onnx_constant_name(reader, scope->block, byoc_onnx_text(node->output[0]));
+  const char *name = byoc_onnx_constant_name(reader, scope->block, byoc_onnx_string(node->output[0]));
   if (!name) return byoc_diag_out_of_memory(reader->diag);
   const Onnx__AttributeProto *found = NULL;
   const char *found_name = "";
@@ -226,7 +226,7 @@ byoc_status_t byoc_onnx_read_constant_node(byoc_onnx_reader_t *reader, const byo
     if (!attribute) continue;
     if (found) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has more than one value", what);
     found = attribute;
-    found_name = byoc_onnx_text(node->attribute[i]->name);
+    found_name = byoc_onnx_string(node->attribute[i]->name);
   }
   if (!found) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no value", what);
   static const struct {

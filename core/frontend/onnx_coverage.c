@@ -16,7 +16,7 @@ typedef struct coverage_t {
 } coverage_t;
 
 const byoc_op_t *byoc_onnx_find_operator(const byoc_onnx_context_t *context, const Onnx__NodeProto *node) {
-  const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_text(node->op_type);
+  const char *domain = byoc_onnx_domain(node->domain), *name = byoc_onnx_string(node->op_type);
   int64_t version = 0;
   if (!byoc_onnx_find_version(context, domain, &version) || version <= 0) return NULL;
   if (strcmp(domain, "byoc") == 0) return NULL; // operators of the compiler are not for models
@@ -66,7 +66,7 @@ static byoc_status_t add_use(coverage_t *coverage, const byoc_onnx_context_t *co
   char what[320];
   byoc_onnx_describe_node(node, index, what, sizeof(what));
   use->first = context->function ? byoc_arena_format(coverage->arena, "%s, in local function '%s'", what,
-                                                     byoc_onnx_text(context->function->name))
+                                                     byoc_onnx_string(context->function->name))
                                  : byoc_arena_copy_string(coverage->arena, what);
   use->domain = byoc_arena_copy_string(coverage->arena, use->domain);
   use->name = byoc_arena_copy_string(coverage->arena, use->name);
@@ -82,7 +82,7 @@ static byoc_status_t cover_nodes(coverage_t *coverage, const byoc_onnx_context_t
 static byoc_status_t cover_node(coverage_t *coverage, const byoc_onnx_context_t *context, const Onnx__NodeProto *node,
                                 size_t index) {
   byoc_onnx_reader_t *reader = coverage->reader;
-  byoc_onnx_use_t use = {.domain = byoc_onnx_domain(node->domain), .name = byoc_onnx_text(node->op_type)};
+  byoc_onnx_use_t use = {.domain = byoc_onnx_domain(node->domain), .name = byoc_onnx_string(node->op_type)};
   const Onnx__FunctionProto *function;
   BYOC_RETURN_IF_ERROR(byoc_onnx_find_function(reader, node, &function));
   if (function && !byoc_pointer_map_put(&coverage->visited, function, coverage)) {
@@ -93,11 +93,11 @@ static byoc_status_t cover_node(coverage_t *coverage, const byoc_onnx_context_t 
   const char *key = byoc_arena_format(&reader->scratch, "%s\x1f%s\x1f%lld\x1f%d", use.domain, use.name,
                                       (long long)use.opset, function != NULL);
   if (!key) return byoc_diag_out_of_memory(reader->diag);
-  size_t place = (size_t)(uintptr_t)byoc_text_map_get(&coverage->index, key);
+  size_t place = (size_t)(uintptr_t)byoc_string_map_get(&coverage->index, key);
   if (place == 0) {
     BYOC_RETURN_IF_ERROR(add_use(coverage, context, node, index, function != NULL, &use));
     place = coverage->uses.count;
-    if (!byoc_text_map_put(&coverage->index, key, (void *)(uintptr_t)place)) {
+    if (!byoc_string_map_put(&coverage->index, key, (void *)(uintptr_t)place)) {
       return byoc_diag_out_of_memory(reader->diag);
     }
   }
@@ -118,7 +118,7 @@ static byoc_status_t cover_nodes(coverage_t *coverage, const byoc_onnx_context_t
 static byoc_status_t cover(coverage_t *coverage, byoc_onnx_reader_t *reader, const Onnx__ModelProto *model,
                            byoc_arena_t *arena) {
   *coverage = (coverage_t){.reader = reader, .arena = arena, .scratch = byoc_arena_allocator(&reader->scratch)};
-  byoc_text_map_init(&coverage->index, coverage->scratch);
+  byoc_string_map_init(&coverage->index, coverage->scratch);
   byoc_pointer_map_init(&coverage->visited, coverage->scratch);
   const byoc_onnx_context_t main = {.import_count = model->n_opset_import, .imports = model->opset_import};
   BYOC_RETURN_IF_ERROR(cover_nodes(coverage, &main, model->graph->node, model->graph->n_node));
@@ -249,8 +249,8 @@ static byoc_status_t refuse_several(byoc_onnx_reader_t *reader, const coverage_t
 static bool is_first_of_domain(const coverage_t *coverage, size_t index) {
   const byoc_onnx_use_t *uses = coverage->uses.data;
   for (size_t i = 0; i < index; i++) {
-    const bool is_told = uses[i].kind == BYOC_ONNX_USE_KNOWN && !uses[i].is_imported;
-    if (is_told && strcmp(uses[i].domain, uses[index].domain) == 0) return false;
+    const bool is_reported = uses[i].kind == BYOC_ONNX_USE_KNOWN && !uses[i].is_imported;
+    if (is_reported && strcmp(uses[i].domain, uses[index].domain) == 0) return false;
   }
   return true;
 }

@@ -20,7 +20,7 @@ static byoc_type_kind_t kind_of(const Onnx__ValueInfoProto *port) {
 }
 
 static byoc_onnx_port_t read_port(const Onnx__ValueInfoProto *info) {
-  byoc_onnx_port_t port = {.name = byoc_onnx_text(info->name), .kind = kind_of(info)};
+  byoc_onnx_port_t port = {.name = byoc_onnx_string(info->name), .kind = kind_of(info)};
   const Onnx__TypeProto__Tensor *tensor = port.kind == BYOC_TYPE_TENSOR ? info->type->tensor_type : NULL;
   if (!tensor) return port;
   port.dtype = byoc_dtype_from_onnx(tensor->elem_type);
@@ -37,14 +37,14 @@ static byoc_onnx_port_t read_map_port(const Onnx__ValueInfoProto *info, bool is_
   const Onnx__TypeProto__Map *map = info->type->map_type;
   const Onnx__TypeProto *element = map->value_type;
   const bool has_tensor = element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-  const char *name = byoc_arena_format(arena, "%s.%s", byoc_onnx_text(info->name), is_keys ? "keys" : "values");
+  const char *name = byoc_arena_format(arena, "%s.%s", byoc_onnx_string(info->name), is_keys ? "keys" : "values");
   const int32_t dtype = is_keys ? map->key_type : has_tensor ? element->tensor_type->elem_type : 0;
   return (byoc_onnx_port_t){.name = name, .kind = BYOC_TYPE_TENSOR, .dtype = byoc_dtype_from_onnx(dtype)};
 }
 
 static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
   for (size_t i = 0; i < graph->n_initializer; i++) {
-    if (strcmp(byoc_onnx_text(graph->initializer[i]->name), name) == 0) return true;
+    if (strcmp(byoc_onnx_string(graph->initializer[i]->name), name) == 0) return true;
   }
   return false;
 }
@@ -54,7 +54,7 @@ static const byoc_onnx_port_t *read_ports(const Onnx__GraphProto *graph, Onnx__V
   *out_count = 0;
   byoc_onnx_port_t *ports = BYOC_ARENA_ARRAY(arena, byoc_onnx_port_t, 2 * count + 1);
   for (size_t i = 0; ports && i < count; i++) {
-    if (infos == graph->input && is_initialiser(graph, byoc_onnx_text(infos[i]->name))) continue;
+    if (infos == graph->input && is_initialiser(graph, byoc_onnx_string(infos[i]->name))) continue;
     const bool is_map = infos == graph->input && byoc_onnx_is_map(infos[i]->type);
     if (!is_map) ports[(*out_count)++] = read_port(infos[i]);
     for (int part = 0; is_map && part < 2; ++part) {
@@ -69,13 +69,13 @@ static const char *const *read_operators(const Onnx__GraphProto *graph, byoc_are
   *out_count = 0;
   const char **operators = BYOC_ARENA_ARRAY(arena, const char *, graph->n_node + 1);
   byoc_map_t known;
-  byoc_text_map_init(&known, byoc_arena_allocator(arena));
+  byoc_string_map_init(&known, byoc_arena_allocator(arena));
   for (size_t i = 0; operators && i < graph->n_node; i++) {
-    const char *op = byoc_onnx_text(graph->node[i]->op_type), *domain = byoc_onnx_domain(graph->node[i]->domain);
+    const char *op = byoc_onnx_string(graph->node[i]->op_type), *domain = byoc_onnx_domain(graph->node[i]->domain);
     const char *name = domain[0] ? byoc_arena_format(arena, "%s::%s", domain, op) : op;
     if (!name) return NULL;
-    if (byoc_text_map_get(&known, name)) continue;
-    if (!byoc_text_map_put(&known, name, (void *)(uintptr_t)name)) return NULL;
+    if (byoc_string_map_get(&known, name)) continue;
+    if (!byoc_string_map_put(&known, name, (void *)(uintptr_t)name)) return NULL;
     operators[(*out_count)++] = name;
   }
   return operators;
@@ -120,7 +120,7 @@ static byoc_status_t read_tensor_bytes(const uint8_t *data, size_t size, byoc_gr
     status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "its data lies in yet another file");
   }
   if (status == BYOC_OK) {
-    const char *name = byoc_onnx_text(tensor->name);
+    const char *name = byoc_onnx_string(tensor->name);
     status = byoc_onnx_read_tensor(&reader, tensor, "the tensor", name[0] ? name : "tensor", out_constant);
   }
   byoc_arena_deinit(&reader.scratch);

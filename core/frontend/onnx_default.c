@@ -39,11 +39,11 @@ static byoc_value_t *choose(byoc_block_t *block, byoc_value_t *given, byoc_value
 byoc_status_t byoc_onnx_keep_input(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                    byoc_onnx_scope_t *scope, bool *out_kept) {
   const byoc_onnx_read_options_t *options = reader->options;
-  const char *name = byoc_onnx_text(input->name);
+  const char *name = byoc_onnx_string(input->name);
   *out_kept = is_named(options->optional_inputs, options->optional_count, name) ||
               is_named(options->given_inputs, options->given_count, name);
   if (!*out_kept) return BYOC_OK;
-  byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
+  byoc_onnx_binding_t *binding = byoc_string_map_get(&scope->names, name);
   const byoc_type_t *declared = NULL;
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, input->type, name, &declared));
   const byoc_type_t *tensor = type_of(reader, declared, binding->constant->type);
@@ -51,7 +51,7 @@ byoc_status_t byoc_onnx_keep_input(byoc_onnx_reader_t *reader, const Onnx__Value
   byoc_value_t *given = type ? byoc_block_add_parameter(scope->block, name, type) : NULL;
   byoc_value_t *other = given ? byoc_function_constant(scope->block->function, binding->constant) : NULL;
   byoc_value_t *chosen = other ? choose(scope->block, given, other) : NULL;
-  if (!chosen || !byoc_text_map_put(&reader->optional, name, reader)) return byoc_diag_out_of_memory(reader->diag);
+  if (!chosen || !byoc_string_map_put(&reader->optional, name, reader)) return byoc_diag_out_of_memory(reader->diag);
   *binding = (byoc_onnx_binding_t){.value = chosen};
   return BYOC_OK;
 }

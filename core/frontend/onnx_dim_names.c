@@ -26,7 +26,7 @@ static const char *name_of(const byoc_onnx_reader_t *reader, byoc_dim_t declared
   const bool is_plain = byoc_dim_is_constant(inferred) || inferred.expr->kind == BYOC_DIM_SYMBOL;
   if (!is_named || is_plain) return NULL;
   const char *name = declared.expr->symbol;
-  const bool is_of_input = byoc_text_map_find(&reader->symbols, name) != NULL;
+  const bool is_of_input = byoc_string_map_find(&reader->symbols, name) != NULL;
   return is_of_input && !may_equal(inferred, name) ? NULL : name;
 }
 

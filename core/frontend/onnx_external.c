@@ -36,7 +36,7 @@ static byoc_status_t parse_size(byoc_onnx_reader_t *reader, const char *what, co
 
 static byoc_status_t open_external(byoc_onnx_reader_t *reader, const char *what, const char *location,
                                    const byoc_file_view_t **out_view) {
-  *out_view = byoc_text_map_get(&reader->external, location);
+  *out_view = byoc_string_map_get(&reader->external, location);
   if (*out_view) return BYOC_OK;
   if (!is_inside(location)) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA,
@@ -64,7 +64,7 @@ static byoc_status_t open_external(byoc_onnx_reader_t *reader, const char *what,
     status = byoc_onnx_keep_view(reader, view);
     if (status != BYOC_OK) byoc_file_view_close(view);
   }
-  if (status == BYOC_OK && !byoc_text_map_put(&reader->external, location, view)) {
+  if (status == BYOC_OK && !byoc_string_map_put(&reader->external, location, view)) {
     status = byoc_diag_out_of_memory(reader->diag);
   }
   if (status == BYOC_OK) *out_view = view;
@@ -77,8 +77,8 @@ byoc_status_t byoc_onnx_external_data(byoc_onnx_reader_t *reader, const Onnx__Te
   const char *location = NULL;
   uint64_t offset = 0, length = (uint64_t)size_bytes;
   for (size_t i = 0; i < tensor->n_external_data; i++) {
-    const char *key = byoc_onnx_text(tensor->external_data[i]->key);
-    const char *value = byoc_onnx_text(tensor->external_data[i]->value);
+    const char *key = byoc_onnx_string(tensor->external_data[i]->key);
+    const char *value = byoc_onnx_string(tensor->external_data[i]->value);
     if (strcmp(key, "location") == 0) location = value;
     if (strcmp(key, "offset") == 0) BYOC_RETURN_IF_ERROR(parse_size(reader, what, key, value, &offset));
     if (strcmp(key, "length") == 0) BYOC_RETURN_IF_ERROR(parse_size(reader, what, key, value, &length));

@@ -16,23 +16,23 @@ static char *function_key(byoc_onnx_reader_t *reader, const ProtobufCMessage *me
   const uint8_t *overload = NULL;
   size_t size = 0, cursor = 0;
   while (byoc_onnx_wire_next_unknown(message, overload_field, &cursor, &overload, &size)) {}
-  return byoc_arena_format(&reader->scratch, "%s\x1f%s\x1f%.*s", byoc_onnx_domain(domain), byoc_onnx_text(name),
+  return byoc_arena_format(&reader->scratch, "%s\x1f%s\x1f%.*s", byoc_onnx_domain(domain), byoc_onnx_string(name),
                            (int)(size < 4096 ? size : 4096), overload ? (const char *)overload : "");
 }
 
 byoc_status_t byoc_onnx_collect_functions(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   for (size_t i = 0; i < model->n_functions; i++) {
     Onnx__FunctionProto *function = model->functions[i];
-    if (byoc_onnx_text(function->name)[0] == '\0') {
+    if (byoc_onnx_string(function->name)[0] == '\0') {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "local function %zu has no name", i);
     }
     const char *key = function_key(reader, &function->base, FUNCTION_OVERLOAD, function->domain, function->name);
     if (!key) return byoc_diag_out_of_memory(reader->diag);
-    if (byoc_text_map_find(&reader->functions, key)) {
+    if (byoc_string_map_find(&reader->functions, key)) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "local function '%s::%s' is there twice",
-                             byoc_onnx_text(function->domain), function->name);
+                             byoc_onnx_string(function->domain), function->name);
     }
-    if (!byoc_text_map_put(&reader->functions, key, function)) return byoc_diag_out_of_memory(reader->diag);
+    if (!byoc_string_map_put(&reader->functions, key, function)) return byoc_diag_out_of_memory(reader->diag);
   }
   return BYOC_OK;
 }
@@ -43,7 +43,7 @@ byoc_status_t byoc_onnx_find_function(byoc_onnx_reader_t *reader, const Onnx__No
   if (reader->functions.count == 0) return BYOC_OK;
   const char *key = function_key(reader, &node->base, NODE_OVERLOAD, node->domain, node->op_type);
   if (!key) return byoc_diag_out_of_memory(reader->diag);
-  *out_function = byoc_text_map_get(&reader->functions, key);
+  *out_function = byoc_string_map_get(&reader->functions, key);
   return BYOC_OK;
 }
 
@@ -93,13 +93,13 @@ static byoc_status_t collect_arguments(byoc_onnx_reader_t *reader, const Onnx__N
   for (size_t i = 0; i < node->n_attribute; i++) {
     const Onnx__AttributeProto *attribute;
     BYOC_RETURN_IF_ERROR(byoc_onnx_resolve_attribute(reader, caller, node->attribute[i], what, &attribute));
-    const char *name = byoc_onnx_text(node->attribute[i]->name);
+    const char *name = byoc_onnx_string(node->attribute[i]->name);
     if (attribute && !has_argument(arguments, count, name)) {
       arguments[count++] = (byoc_onnx_argument_t){name, attribute};
     }
   }
   for (size_t i = 0; i < default_count; i++) {
-    const char *name = byoc_onnx_text(defaults[i]->name);
+    const char *name = byoc_onnx_string(defaults[i]->name);
     if (!has_argument(arguments, count, name)) arguments[count++] = (byoc_onnx_argument_t){name, defaults[i]};
   }
   context->arguments = arguments;
@@ -113,7 +113,7 @@ static byoc_status_t check_depth(byoc_onnx_reader_t *reader, const char *what, c
   for (const byoc_onnx_context_t *at = caller; at; at = at->caller) {
     if (at->function == function) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: local function '%s' calls itself", what,
-                             byoc_onnx_text(function->name));
+                             byoc_onnx_string(function->name));
     }
     if (++depth > MAX_CALL_DEPTH) {
       return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED, "%s: local functions call each other more than %d deep",
@@ -133,7 +133,7 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
   byoc_onnx_scope_t scope;
   BYOC_RETURN_IF_ERROR(byoc_onnx_scope_init(reader, &scope, NULL, context, to->body));
   for (size_t i = 0; i < function->n_input; i++) {
-    const char *name = byoc_onnx_text(function->input[i]);
+    const char *name = byoc_onnx_string(function->input[i]);
     byoc_value_t *parameter = NULL;
     if (i < operand_count && operands[i]) {
       parameter = byoc_block_add_parameter(to->body, name, byoc_type_unknown());
@@ -143,7 +143,7 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
   }
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_nodes(reader, function->node, function->n_node, &scope));
   for (size_t i = 0; i < function->n_output; i++) {
-    const char *name = byoc_onnx_text(function->output[i]);
+    const char *name = byoc_onnx_string(function->output[i]);
     char what[256];
     snprintf(what, sizeof(what), "output '%s'", name);
     byoc_value_t *value = NULL;
@@ -159,7 +159,7 @@ static byoc_status_t read_body(byoc_onnx_reader_t *reader, const Onnx__FunctionP
 static const char *instance_name(byoc_onnx_reader_t *reader, const Onnx__FunctionProto *function) {
   const size_t made = (size_t)(uintptr_t)byoc_pointer_map_get(&reader->instances, function);
   if (!byoc_pointer_map_put(&reader->instances, function, (void *)(uintptr_t)(made + 1))) return NULL;
-  const char *domain = byoc_onnx_text(function->domain), *separator = domain[0] ? "." : "";
+  const char *domain = byoc_onnx_string(function->domain), *separator = domain[0] ? "." : "";
   const char *name = made == 0
                          ? byoc_arena_format(&reader->scratch, "%s%s%s", domain, separator, function->name)
                          : byoc_arena_format(&reader->scratch, "%s%s%s_%zu", domain, separator, function->name, made);

@@ -9,7 +9,7 @@ static byoc_status_t add_initialisers(byoc_onnx_reader_t *reader, const Onnx__Gr
   char what[256];
   byoc_constant_t *constant;
   for (size_t i = 0; i < graph->n_initializer; i++) {
-    const char *name = byoc_onnx_text(graph->initializer[i]->name);
+    const char *name = byoc_onnx_string(graph->initializer[i]->name);
     snprintf(what, sizeof(what), "initialiser '%s'", name);
     const char *full_name = byoc_onnx_constant_name(reader, scope->block, name);
     if (!full_name) return byoc_diag_out_of_memory(reader->diag);
@@ -18,7 +18,7 @@ static byoc_status_t add_initialisers(byoc_onnx_reader_t *reader, const Onnx__Gr
   }
   for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
     const Onnx__SparseTensorProto *sparse = graph->sparse_initializer[i];
-    const char *name = sparse->values ? byoc_onnx_text(sparse->values->name) : "";
+    const char *name = sparse->values ? byoc_onnx_string(sparse->values->name) : "";
     snprintf(what, sizeof(what), "sparse initialiser '%s'", name);
     const char *full_name = byoc_onnx_constant_name(reader, scope->block, name);
     if (!full_name) return byoc_diag_out_of_memory(reader->diag);
@@ -32,7 +32,7 @@ static byoc_status_t add_initialisers(byoc_onnx_reader_t *reader, const Onnx__Gr
 static byoc_status_t check_default(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                    const byoc_constant_t *constant) {
   char what[256];
-  snprintf(what, sizeof(what), "input '%s'", byoc_onnx_text(input->name));
+  snprintf(what, sizeof(what), "input '%s'", byoc_onnx_string(input->name));
   const byoc_type_t *type;
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, input->type, what, &type));
   bool agrees = !type || (type->kind == BYOC_TYPE_TENSOR && type->dtype == constant->type->dtype &&
@@ -54,24 +54,24 @@ static byoc_status_t check_default(byoc_onnx_reader_t *reader, const Onnx__Value
 }
 
 static bool has_value(const byoc_onnx_scope_t *scope, const char *name) {
-  const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
+  const byoc_onnx_binding_t *binding = byoc_string_map_get(&scope->names, name);
   return binding && binding->constant;
 }
 
 static byoc_status_t add_inputs(byoc_onnx_reader_t *reader, const Onnx__GraphProto *graph, byoc_onnx_scope_t *scope) {
   const bool is_main = scope->outer == NULL;
   byoc_map_t seen;
-  byoc_text_map_init(&seen, byoc_arena_allocator(&reader->scratch));
+  byoc_string_map_init(&seen, byoc_arena_allocator(&reader->scratch));
   for (size_t i = 0; i < graph->n_input; i++) {
     const Onnx__ValueInfoProto *input = graph->input[i];
-    const char *name = byoc_onnx_text(input->name);
-    if (name[0] != '\0' && byoc_text_map_find(&seen, name)) {
+    const char *name = byoc_onnx_string(input->name);
+    if (name[0] != '\0' && byoc_string_map_find(&seen, name)) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "input '%s': the graph has two inputs of this name",
                              name);
     }
-    if (!byoc_text_map_put(&seen, name, scope)) return byoc_diag_out_of_memory(reader->diag);
+    if (!byoc_string_map_put(&seen, name, scope)) return byoc_diag_out_of_memory(reader->diag);
     if (has_value(scope, name)) {
-      const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
+      const byoc_onnx_binding_t *binding = byoc_string_map_get(&scope->names, name);
       bool is_kept = false;
       BYOC_RETURN_IF_ERROR(check_default(reader, input, binding->constant));
       if (is_main) BYOC_RETURN_IF_ERROR(byoc_onnx_keep_input(reader, input, scope, &is_kept));
@@ -107,11 +107,11 @@ static byoc_status_t add_outputs(byoc_onnx_reader_t *reader, const Onnx__GraphPr
   char what[256];
   for (size_t i = 0; i < graph->n_output; i++) {
     const Onnx__ValueInfoProto *output = graph->output[i];
-    const char *name = byoc_onnx_text(output->name);
+    const char *name = byoc_onnx_string(output->name);
     snprintf(what, sizeof(what), "output '%s'", name);
     if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "output %zu has no name", i);
     for (size_t k = 0; is_main && k < i; k++) {
-      if (strcmp(name, byoc_onnx_text(graph->output[k]->name)) == 0) {
+      if (strcmp(name, byoc_onnx_string(graph->output[k]->name)) == 0) {
         return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: the graph has two outputs of this name", what);
       }
     }
@@ -132,10 +132,10 @@ static byoc_status_t read_graph(byoc_onnx_reader_t *reader, const Onnx__GraphPro
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_nodes(reader, graph->node, graph->n_node, scope));
   for (size_t i = 0; i < graph->n_value_info; i++) {
     const Onnx__ValueInfoProto *info = graph->value_info[i];
-    const byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, byoc_onnx_text(info->name));
+    const byoc_onnx_binding_t *binding = byoc_string_map_get(&scope->names, byoc_onnx_string(info->name));
     if (!binding || !binding->value) continue; // not a value of this graph: exporters leave such entries
     char what[256];
-    snprintf(what, sizeof(what), "value '%s'", byoc_onnx_text(info->name));
+    snprintf(what, sizeof(what), "value '%s'", byoc_onnx_string(info->name));
     BYOC_RETURN_IF_ERROR(byoc_onnx_declare(reader, binding->value, info->type, what));
   }
   return add_outputs(reader, graph, scope);

@@ -100,7 +100,7 @@ static merge_result_t merge(byoc_onnx_reader_t *reader, const byoc_type_t *known
 static void contradict(const byoc_value_t *value, const byoc_type_t *declared, byoc_string_t *out) {
   char maker[256] = "the graph";
   if (byoc_value_producer(value)) byoc_node_describe(value->node, maker, sizeof(maker));
-  byoc_string_appendf(out, "value '%s' is declared ", byoc_onnx_text(value->name));
+  byoc_string_appendf(out, "value '%s' is declared ", byoc_onnx_string(value->name));
   byoc_type_print(declared, out);
   byoc_string_appendf(out, ", but %s makes it ", maker);
   byoc_type_print(value->type, out);
@@ -133,7 +133,7 @@ static byoc_status_t tell_shape(byoc_onnx_reader_t *reader, const byoc_value_t *
   } else if (is_output(reader, value) || reader->told.count <= MOST_WARNINGS) {
     byoc_log(BYOC_LOG_WARNING, "%s; the declaration is left aside", text.data);
   } else {
-    reader->untold_count++;
+    reader->unreported_count++;
     byoc_log(BYOC_LOG_INFO, "%s; the declaration is left aside", text.data);
   }
   byoc_string_deinit(&text);
@@ -167,9 +167,9 @@ static byoc_status_t apply_declaration(byoc_onnx_reader_t *reader, byoc_value_t 
   if (is_open && byoc_type_is_tensor(declared) && known->dtype == declared->dtype && finds_rank(value) &&
       (!is_strict ||
        byoc_node_is_onnx(byoc_value_producer(value), "If"))) { // the declared rank may be that of one branch
-    const bool is_told =
+    const bool is_reported =
         declared->rank != BYOC_RANK_UNKNOWN && !is_strict && is_output(reader, value) && opens_rank(value);
-    return is_told ? tell_shape(reader, value, declared) : BYOC_OK;
+    return is_reported ? tell_shape(reader, value, declared) : BYOC_OK;
   }
   const merge_result_t result = merge(reader, known, declared, false, &merged);
   if (result == MERGE_NO_MEMORY) return byoc_diag_out_of_memory(reader->diag);
@@ -379,8 +379,8 @@ byoc_status_t byoc_onnx_infer(byoc_onnx_reader_t *reader) {
       BYOC_RETURN_IF_ERROR(apply_declaration(reader, body->results.data[i]));
     }
   }
-  if (reader->untold_count > 0) {
-    byoc_log(BYOC_LOG_WARNING, "%zu more values have other shapes than the model declares", reader->untold_count);
+  if (reader->unreported_count > 0) {
+    byoc_log(BYOC_LOG_WARNING, "%zu more values have other shapes than the model declares", reader->unreported_count);
   }
   return BYOC_OK;
 }

@@ -26,7 +26,7 @@ static byoc_status_t add_vector(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *s
 
 byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                 byoc_onnx_scope_t *scope) {
-  const char *name = byoc_onnx_text(input->name);
+  const char *name = byoc_onnx_string(input->name);
   const Onnx__TypeProto__Map *map = input->type->map_type;
   const Onnx__TypeProto *element = map->value_type;
   bool failed = false;
@@ -38,7 +38,7 @@ byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInf
   }
   const byoc_onnx_read_options_t *options = reader->options;
   const char *symbol = byoc_arena_format(&reader->module->arena, "%s.size", name);
-  if (!symbol || !byoc_text_map_put(&reader->symbols, symbol, reader)) return byoc_diag_out_of_memory(reader->diag);
+  if (!symbol || !byoc_string_map_put(&reader->symbols, symbol, reader)) return byoc_diag_out_of_memory(reader->diag);
   byoc_dim_t size = byoc_dim_symbol(&reader->module->arena, symbol, &failed);
   for (size_t i = 0; i < options->binding_count; i++) {
     if (strcmp(options->bindings[i].name, symbol) == 0) size = byoc_dim_constant(options->bindings[i].value);
@@ -48,7 +48,7 @@ byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInf
   BYOC_RETURN_IF_ERROR(add_vector(reader, scope, name, "keys", map->key_type, size, &keys));
   BYOC_RETURN_IF_ERROR(add_vector(reader, scope, name, "values", element->tensor_type->elem_type, size, &values));
   BYOC_RETURN_IF_ERROR(byoc_onnx_scope_add(reader, scope, name, "input", keys, NULL));
-  byoc_onnx_binding_t *binding = byoc_text_map_get(&scope->names, name);
+  byoc_onnx_binding_t *binding = byoc_string_map_get(&scope->names, name);
   binding->map_values = values;
   byoc_log(BYOC_LOG_WARNING,
            "input '%s' is a map: the program has its keys and its values as two vectors, '%s.keys' "
@@ -59,7 +59,7 @@ byoc_status_t byoc_onnx_add_map(byoc_onnx_reader_t *reader, const Onnx__ValueInf
 
 static const byoc_onnx_binding_t *find_map(const byoc_onnx_scope_t *scope, const char *name) {
   for (const byoc_onnx_scope_t *at = scope; at; at = at->outer) {
-    const byoc_onnx_binding_t *binding = byoc_text_map_get(&at->names, name);
+    const byoc_onnx_binding_t *binding = byoc_string_map_get(&at->names, name);
     if (binding) return binding->map_values ? binding : NULL;
   }
   return NULL;
@@ -68,14 +68,14 @@ static const byoc_onnx_binding_t *find_map(const byoc_onnx_scope_t *scope, const
 byoc_status_t byoc_onnx_find_operands(byoc_onnx_reader_t *reader, const byoc_onnx_scope_t *scope,
                                       const Onnx__NodeProto *node, const char *what, size_t input_count,
                                       byoc_value_t ***out_operands, size_t *out_count) {
-  const char *op = byoc_onnx_text(node->op_type);
-  const bool takes_maps = strcmp(byoc_onnx_text(node->domain), "ai.onnx.ml") == 0 &&
+  const char *op = byoc_onnx_string(node->op_type);
+  const bool takes_maps = strcmp(byoc_onnx_string(node->domain), "ai.onnx.ml") == 0 &&
                           (strcmp(op, "DictVectorizer") == 0 || strcmp(op, "CastMap") == 0);
   byoc_value_t **operands = BYOC_ARENA_ARRAY(&reader->scratch, byoc_value_t *, 2 * input_count + 1);
   if (!operands) return byoc_diag_out_of_memory(reader->diag);
   *out_operands = operands, *out_count = 0;
   for (size_t i = 0; i < input_count; i++) {
-    const char *name = byoc_onnx_text(node->input[i]);
+    const char *name = byoc_onnx_string(node->input[i]);
     const byoc_onnx_binding_t *map = takes_maps ? find_map(scope, name) : NULL;
     if (map) {
       operands[(*out_count)++] = map->value;

@@ -30,7 +30,7 @@ static bool is_left_out(const byoc_onnx_reader_t *reader, const byoc_node_t *nod
 static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                      const byoc_onnx_scope_t *scope, byoc_node_t *to) {
   for (size_t i = 0; i < node->n_attribute; i++) {
-    const char *name = byoc_onnx_text(node->attribute[i]->name);
+    const char *name = byoc_onnx_string(node->attribute[i]->name);
     if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: an attribute has no name", what);
     if (is_left_over(scope->context, to, name)) continue;
     if (byoc_attribute_is_reserved(name)) {
@@ -69,7 +69,7 @@ static byoc_status_t read_attributes(byoc_onnx_reader_t *reader, const Onnx__Nod
 static byoc_status_t name_results(byoc_onnx_reader_t *reader, const Onnx__NodeProto *node, const char *what,
                                   byoc_onnx_scope_t *scope, byoc_node_t *made) {
   for (size_t i = 0; i < node->n_output && i < made->result_count; i++) {
-    const char *name = byoc_onnx_text(node->output[i]);
+    const char *name = byoc_onnx_string(node->output[i]);
     if (name[0] == '\0') continue;
     byoc_value_set_name(made->results[i], name);
     if (!made->results[i]->name) return byoc_diag_out_of_memory(reader->diag);
@@ -81,7 +81,7 @@ static byoc_status_t name_results(byoc_onnx_reader_t *reader, const Onnx__NodePr
 
 // Omitted operands or results at the end are dropped.
 static size_t trimmed_count(char *const *names, size_t count) {
-  while (count > 0 && byoc_onnx_text(names[count - 1])[0] == '\0') count--;
+  while (count > 0 && byoc_onnx_string(names[count - 1])[0] == '\0') count--;
   return count;
 }
 
@@ -96,10 +96,10 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
   const Onnx__FunctionProto *function;
   BYOC_RETURN_IF_ERROR(byoc_onnx_find_function(reader, node, &function));
   if (!function && byoc_onnx_domain(node->domain)[0] == '\0' &&
-      strcmp(byoc_onnx_text(node->op_type), "Constant") == 0) {
+      strcmp(byoc_onnx_string(node->op_type), "Constant") == 0) {
     byoc_constant_t *constant;
     BYOC_RETURN_IF_ERROR(byoc_onnx_read_constant_node(reader, scope, node, what, &constant));
-    return byoc_onnx_scope_add(reader, scope, byoc_onnx_text(node->output[0]), "output", NULL, constant);
+    return byoc_onnx_scope_add(reader, scope, byoc_onnx_string(node->output[0]), "output", NULL, constant);
   }
   const byoc_op_t *op = function ? NULL : byoc_onnx_find_operator(scope->context, node);
   assert(function || op); // byoc_onnx_check_operators has seen all nodes
@@ -122,7 +122,7 @@ byoc_status_t byoc_onnx_read_node(byoc_onnx_reader_t *reader, const Onnx__NodePr
                             (uint32_t)operand_count, (uint32_t)result_count);
     if (!made) return byoc_diag_out_of_memory(reader->diag);
   }
-  made->name = byoc_arena_copy_string(&reader->module->arena, byoc_onnx_text(node->name));
+  made->name = byoc_arena_copy_string(&reader->module->arena, byoc_onnx_string(node->name));
   if (!made->name) return byoc_diag_out_of_memory(reader->diag);
   if (!function) BYOC_RETURN_IF_ERROR(read_attributes(reader, node, what, scope, made));
   return name_results(reader, node, what, scope, made);

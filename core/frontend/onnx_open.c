@@ -62,7 +62,7 @@ byoc_status_t byoc_onnx_open_model(byoc_onnx_reader_t *reader, const Onnx__Model
   BYOC_RETURN_IF_ERROR(check_imports(reader, model->opset_import, model->n_opset_import, "it"));
   for (size_t i = 0; i < model->n_functions; i++) {
     char what[192];
-    snprintf(what, sizeof(what), "its local function '%s'", byoc_onnx_text(model->functions[i]->name));
+    snprintf(what, sizeof(what), "its local function '%s'", byoc_onnx_string(model->functions[i]->name));
     BYOC_RETURN_IF_ERROR(
         check_imports(reader, model->functions[i]->opset_import, model->functions[i]->n_opset_import, what));
   }

@@ -22,9 +22,9 @@ typedef struct order_t {
 
 static void add_edge(order_t *order, const local_names_t *locals, const char *name) {
   for (; locals; locals = locals->outer) {
-    if (byoc_text_map_find(&locals->names, name)) return;
+    if (byoc_string_map_find(&locals->names, name)) return;
   }
-  const size_t maker = (size_t)(uintptr_t)byoc_text_map_get(&order->makers, name);
+  const size_t maker = (size_t)(uintptr_t)byoc_string_map_get(&order->makers, name);
   if (maker == 0) return;
   if (maker - 1 >= order->node) order->is_sorted = false;
   order->failed |= !byoc_vector_push(&order->edges, byoc_arena_allocator(&order->reader->scratch), maker - 1);
@@ -34,27 +34,27 @@ static void collect_node(order_t *order, const Onnx__NodeProto *node, const loca
 
 static void collect_graph(order_t *order, const Onnx__GraphProto *graph, const local_names_t *outer) {
   local_names_t locals = {.outer = outer};
-  byoc_text_map_init(&locals.names, byoc_arena_allocator(&order->reader->scratch));
+  byoc_string_map_init(&locals.names, byoc_arena_allocator(&order->reader->scratch));
   bool kept = true;
   for (size_t i = 0; i < graph->n_input; i++) {
-    kept &= byoc_text_map_put(&locals.names, byoc_onnx_text(graph->input[i]->name), order);
+    kept &= byoc_string_map_put(&locals.names, byoc_onnx_string(graph->input[i]->name), order);
   }
   for (size_t i = 0; i < graph->n_initializer; i++) {
-    kept &= byoc_text_map_put(&locals.names, byoc_onnx_text(graph->initializer[i]->name), order);
+    kept &= byoc_string_map_put(&locals.names, byoc_onnx_string(graph->initializer[i]->name), order);
   }
   for (size_t i = 0; i < graph->n_node; i++) {
     for (size_t k = 0; k < graph->node[i]->n_output; k++) {
-      kept &= byoc_text_map_put(&locals.names, byoc_onnx_text(graph->node[i]->output[k]), order);
+      kept &= byoc_string_map_put(&locals.names, byoc_onnx_string(graph->node[i]->output[k]), order);
     }
   }
   for (size_t i = 0; i < graph->n_node; i++) collect_node(order, graph->node[i], &locals);
-  for (size_t i = 0; i < graph->n_output; i++) add_edge(order, &locals, byoc_onnx_text(graph->output[i]->name));
+  for (size_t i = 0; i < graph->n_output; i++) add_edge(order, &locals, byoc_onnx_string(graph->output[i]->name));
   order->failed |= !kept;
 }
 
 static void collect_node(order_t *order, const Onnx__NodeProto *node, const local_names_t *locals) {
   for (size_t i = 0; i < node->n_input; i++) {
-    if (byoc_onnx_text(node->input[i])[0] != '\0') add_edge(order, locals, node->input[i]);
+    if (byoc_onnx_string(node->input[i])[0] != '\0') add_edge(order, locals, node->input[i]);
   }
   for (size_t i = 0; i < node->n_attribute; i++) {
     if (node->attribute[i]->g) collect_graph(order, node->attribute[i]->g, locals);
@@ -108,21 +108,21 @@ byoc_status_t byoc_onnx_order_nodes(byoc_onnx_reader_t *reader, Onnx__NodeProto 
                                     const size_t **out_order) {
   *out_order = NULL;
   order_t order = {.reader = reader, .is_sorted = true};
-  byoc_text_map_init(&order.makers, byoc_arena_allocator(&reader->scratch));
+  byoc_string_map_init(&order.makers, byoc_arena_allocator(&reader->scratch));
   size_t *starts = BYOC_ARENA_ARRAY(&reader->scratch, size_t, count + 1);
   size_t *sorted = BYOC_ARENA_ARRAY(&reader->scratch, size_t, count + 1);
   if (!starts || !sorted) return byoc_diag_out_of_memory(reader->diag);
   for (size_t i = 0; i < count; i++) {
     for (size_t k = 0; k < nodes[i]->n_output; k++) {
-      const char *name = byoc_onnx_text(nodes[i]->output[k]);
+      const char *name = byoc_onnx_string(nodes[i]->output[k]);
       if (name[0] == '\0') continue;
-      if (byoc_text_map_find(&order.makers, name)) {
+      if (byoc_string_map_find(&order.makers, name)) {
         char what[192];
         byoc_onnx_describe_node(nodes[i], i, what, sizeof(what));
         return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: its output '%s' is also made by another node",
                                what, name);
       }
-      order.failed |= !byoc_text_map_put(&order.makers, name, (void *)(uintptr_t)(i + 1));
+      order.failed |= !byoc_string_map_put(&order.makers, name, (void *)(uintptr_t)(i + 1));
     }
   }
   for (size_t i = 0; i < count; i++) {

@@ -10,8 +10,8 @@
 
 static byoc_status_t set_module_attributes(byoc_onnx_reader_t *reader, const Onnx__ModelProto *model) {
   byoc_attributes_t *attributes = &reader->module->attributes;
-  const char *producer = byoc_onnx_text(model->producer_name), *version = byoc_onnx_text(model->producer_version);
-  bool set = byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_MODEL, byoc_onnx_text(model->graph->name));
+  const char *producer = byoc_onnx_string(model->producer_name), *version = byoc_onnx_string(model->producer_version);
+  bool set = byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_MODEL, byoc_onnx_string(model->graph->name));
   const char *text = byoc_arena_format(&reader->scratch, "%s%s%s", producer, version[0] ? " " : "", version);
   set = set && text && byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_PRODUCER, text);
   set = set && byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_IR_VERSION, model->ir_version);

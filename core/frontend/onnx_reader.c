@@ -18,11 +18,11 @@ byoc_status_t byoc_onnx_check_fetched(const void *data, size_t size_bytes, const
   return BYOC_INVALID_DATA;
 }
 
-static byoc_status_t forbid(byoc_onnx_reader_t *reader, bool is_told, const char *format, va_list arguments) {
+static byoc_status_t forbid(byoc_onnx_reader_t *reader, bool is_reported, const char *format, va_list arguments) {
   char text[640];
   vsnprintf(text, sizeof text, format, arguments);
   if (reader->options->strictness != BYOC_ONNX_STRICT) {
-    if (is_told) byoc_log(BYOC_LOG_WARNING, "%s", text);
+    if (is_reported) byoc_log(BYOC_LOG_WARNING, "%s", text);
     return BYOC_OK;
   }
   byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s", text);
@@ -53,23 +53,23 @@ void byoc_onnx_reader_init(byoc_onnx_reader_t *reader, const void *data, size_t 
   reader->size_bytes = size_bytes;
   byoc_arena_init(&reader->scratch, allocator);
   const byoc_allocator_t scratch = byoc_arena_allocator(&reader->scratch);
-  byoc_text_map_init(&reader->external, scratch);
-  byoc_text_map_init(&reader->functions, scratch);
+  byoc_string_map_init(&reader->external, scratch);
+  byoc_string_map_init(&reader->functions, scratch);
   byoc_pointer_map_init(&reader->instances, scratch);
-  byoc_text_map_init(&reader->symbols, scratch);
+  byoc_string_map_init(&reader->symbols, scratch);
   byoc_pointer_map_init(&reader->declarations, scratch);
   byoc_pointer_map_init(&reader->told, scratch);
-  byoc_text_map_init(&reader->optional, scratch);
+  byoc_string_map_init(&reader->optional, scratch);
 }
 
 void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size) {
-  const char *name = byoc_onnx_text(node->name), *domain = byoc_onnx_domain(node->domain);
-  const char *separator = domain[0] ? "::" : "", *op = byoc_onnx_text(node->op_type);
+  const char *name = byoc_onnx_string(node->name), *domain = byoc_onnx_domain(node->domain);
+  const char *separator = domain[0] ? "::" : "", *op = byoc_onnx_string(node->op_type);
   if (name[0] != '\0') {
     snprintf(buffer, size, "node '%.80s' (%.40s%s%.60s)", name, domain, separator, op);
   } else if (node->n_output > 0) {
     snprintf(buffer, size, "node %zu (%.40s%s%.60s), which makes '%.60s'", index, domain, separator, op,
-             byoc_onnx_text(node->output[0]));
+             byoc_onnx_string(node->output[0]));
   } else {
     snprintf(buffer, size, "node %zu (%.40s%s%.60s)", index, domain, separator, op);
   }

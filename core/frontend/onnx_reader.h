@@ -60,7 +60,7 @@ typedef struct byoc_onnx_reader_t {
                            // BYOC_DIM_UNKNOWN
   byoc_map_t told;         // pointer map: values whose different declared shape was reported
   byoc_map_t optional;     // text map: inputs with an initialiser that stay inputs
-  size_t untold_count;     // values with different declared shapes that were not reported
+  size_t unreported_count; // values with different declared shapes that were not reported
   size_t call_count;       // function bodies made so far
   size_t node_count;       // nodes made so far
   size_t inference_count;  // nodes inferred so far, repeats included
@@ -84,13 +84,13 @@ byoc_status_t byoc_onnx_forbidden(byoc_onnx_reader_t *reader, const char *format
 byoc_status_t byoc_onnx_tolerate(byoc_onnx_reader_t *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline const char *byoc_onnx_text(const char *text) {
+static inline const char *byoc_onnx_string(const char *text) {
   return text ? text : "";
 }
 // Writes "node 'conv1' (Conv)"; a node without a name is described by its number and first output.
 void byoc_onnx_describe_node(const Onnx__NodeProto *node, size_t index, char *buffer, size_t size);
 static inline const char *byoc_onnx_domain(const char *domain) {
-  domain = byoc_onnx_text(domain);
+  domain = byoc_onnx_string(domain);
   return strcmp(domain, "ai.onnx") == 0 ? "" : domain;
 }
 // Finds the operator set of `domain` imported in this context; false if there is none. Domains whose operators models

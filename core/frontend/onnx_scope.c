@@ -7,25 +7,25 @@
 byoc_status_t byoc_onnx_scope_init(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const byoc_onnx_scope_t *outer,
                                    const byoc_onnx_context_t *context, byoc_block_t *block) {
   *scope = (byoc_onnx_scope_t){.outer = outer, .context = context, .block = block};
-  byoc_text_map_init(&scope->names, byoc_arena_allocator(&reader->scratch));
+  byoc_string_map_init(&scope->names, byoc_arena_allocator(&reader->scratch));
   return BYOC_OK;
 }
 
 byoc_status_t byoc_onnx_scope_add(byoc_onnx_reader_t *reader, byoc_onnx_scope_t *scope, const char *name,
                                   const char *kind, byoc_value_t *value, byoc_constant_t *constant) {
   if (name[0] == '\0') return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "an %s has no name", kind);
-  if (byoc_text_map_find(&scope->names, name)) {
+  if (byoc_string_map_find(&scope->names, name)) {
     return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s '%s': the name is taken by another value of the graph",
                            kind, name);
   }
   for (const byoc_onnx_scope_t *outer = scope->outer; outer; outer = outer->outer) {
-    if (!byoc_text_map_find(&outer->names, name)) continue;
+    if (!byoc_string_map_find(&outer->names, name)) continue;
     BYOC_RETURN_IF_ERROR(byoc_onnx_tolerate(reader, "%s '%s': a graph around it has a value of this name", kind, name));
   }
   byoc_onnx_binding_t *binding = BYOC_ARENA_NEW(&reader->scratch, byoc_onnx_binding_t);
   if (!binding) return byoc_diag_out_of_memory(reader->diag);
   *binding = (byoc_onnx_binding_t){.value = value, .constant = constant};
-  return byoc_text_map_put(&scope->names, name, binding) ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
+  return byoc_string_map_put(&scope->names, name, binding) ? BYOC_OK : byoc_diag_out_of_memory(reader->diag);
 }
 
 const char *byoc_onnx_constant_name(byoc_onnx_reader_t *reader, const byoc_block_t *block, const char *name) {
@@ -55,7 +55,7 @@ byoc_status_t byoc_onnx_scope_find(byoc_onnx_reader_t *reader, const byoc_onnx_s
   *out_value = NULL;
   if (name[0] == '\0') return BYOC_OK;
   for (const byoc_onnx_scope_t *at = scope; at; at = at->outer) {
-    const byoc_onnx_binding_t *binding = byoc_text_map_get(&at->names, name);
+    const byoc_onnx_binding_t *binding = byoc_string_map_get(&at->names, name);
     if (!binding) continue;
     if (binding->map_values) {
       return byoc_diag_error(reader->diag, BYOC_UNSUPPORTED,

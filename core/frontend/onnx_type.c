@@ -28,7 +28,7 @@ static byoc_dim_t symbol_or_bound(byoc_onnx_reader_t *reader, const char *name, 
 static const char *name_of_dim(const Onnx__TensorShapeProto__Dimension *dim) {
   static const char *const anonymous[] = {"", "?", "-1", "None"};
   if (dim->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM) return NULL;
-  const char *name = byoc_onnx_text(dim->dim_param);
+  const char *name = byoc_onnx_string(dim->dim_param);
   for (size_t i = 0; i < sizeof(anonymous) / sizeof(anonymous[0]); i++) {
     if (strcmp(name, anonymous[i]) == 0) return NULL;
   }
@@ -171,7 +171,7 @@ static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, co
     const char *given = name_of_dim(shape->dim[i]);
     if (given == NULL && byoc_dim_is_constant(dims[i])) continue;
     const char *name = given != NULL ? given : byoc_arena_format(&reader->module->arena, "%s.%d", input, (int)i);
-    if (!name || !byoc_text_map_put(&reader->symbols, name, reader)) return byoc_diag_out_of_memory(reader->diag);
+    if (!name || !byoc_string_map_put(&reader->symbols, name, reader)) return byoc_diag_out_of_memory(reader->diag);
     dims[i] = symbol_or_bound(reader, name, &failed);
     if (given != NULL && byoc_dim_is_constant(dims[i])) BYOC_RETURN_IF_ERROR(note_name(reader, name, input, i));
   }
@@ -182,13 +182,13 @@ static byoc_status_t name_dims(byoc_onnx_reader_t *reader, const char *input, co
 byoc_status_t byoc_onnx_read_input_type(byoc_onnx_reader_t *reader, const Onnx__ValueInfoProto *input,
                                         const byoc_type_t **out_type) {
   char what[256];
-  snprintf(what, sizeof(what), "input '%s'", byoc_onnx_text(input->name));
+  snprintf(what, sizeof(what), "input '%s'", byoc_onnx_string(input->name));
   BYOC_RETURN_IF_ERROR(byoc_onnx_read_type(reader, input->type, what, out_type));
   if (!*out_type) return byoc_diag_error(reader->diag, BYOC_INVALID_DATA, "%s: it has no type", what);
-  const byoc_onnx_input_shape_t *shape = find_shape(reader, byoc_onnx_text(input->name));
+  const byoc_onnx_input_shape_t *shape = find_shape(reader, byoc_onnx_string(input->name));
   if (shape) return override_shape(reader, shape, what, out_type);
   if ((*out_type)->kind == BYOC_TYPE_TENSOR && (*out_type)->rank != BYOC_RANK_UNKNOWN) {
-    BYOC_RETURN_IF_ERROR(name_dims(reader, byoc_onnx_text(input->name), input->type, out_type));
+    BYOC_RETURN_IF_ERROR(name_dims(reader, byoc_onnx_string(input->name), input->type, out_type));
     if (byoc_type_is_static(*out_type) && byoc_type_size_bytes(*out_type) < 0) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT,
                              "%s: its dimensions multiply to more than 64 bits hold", what);
@@ -232,11 +232,11 @@ byoc_status_t byoc_onnx_check_options(byoc_onnx_reader_t *reader) {
       return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "dimension '%s' is given as %lld and as %lld",
                              binding->name, (long long)first->value, (long long)binding->value);
     }
-    if (!byoc_text_map_find(&reader->symbols, binding->name)) return unknown_symbol(reader, binding->name);
+    if (!byoc_string_map_find(&reader->symbols, binding->name)) return unknown_symbol(reader, binding->name);
   }
   for (size_t i = 0; i < options->optional_count; i++) {
     const char *name = options->optional_inputs[i];
-    if (strcmp(name, "*") == 0 || byoc_text_map_find(&reader->optional, name)) continue;
+    if (strcmp(name, "*") == 0 || byoc_string_map_find(&reader->optional, name)) continue;
     return byoc_diag_error(reader->diag, BYOC_INVALID_ARGUMENT, "the model has no input '%s' with an initialiser",
                            name);
   }

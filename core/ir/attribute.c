@@ -236,7 +236,7 @@ bool byoc_attributes_equal(const byoc_attributes_t *a, const byoc_attributes_t *
 }
 
 static uint64_t attribute_hash(const byoc_attribute_t *attribute) {
-  uint64_t hash = byoc_hash_combine(byoc_hash_text(attribute->name), (uint64_t)attribute->kind + 1);
+  uint64_t hash = byoc_hash_combine(byoc_hash_string(attribute->name), (uint64_t)attribute->kind + 1);
   switch (attribute->kind) {
   case BYOC_ATTRIBUTE_INT:
     return byoc_hash_bytes(&attribute->i, sizeof(attribute->i), hash);
@@ -250,7 +250,8 @@ static uint64_t attribute_hash(const byoc_attribute_t *attribute) {
     for (size_t i = 0; i < attribute->count; ++i) hash = double_hash(attribute->floats[i], hash);
     return hash;
   case BYOC_ATTRIBUTE_STRINGS:
-    for (size_t i = 0; i < attribute->count; ++i) hash = byoc_hash_combine(hash, byoc_hash_text(attribute->strings[i]));
+    for (size_t i = 0; i < attribute->count; ++i)
+      hash = byoc_hash_combine(hash, byoc_hash_string(attribute->strings[i]));
     return hash;
   case BYOC_ATTRIBUTE_TENSOR:
     return byoc_hash_combine(hash, byoc_constant_hash(attribute->tensor));

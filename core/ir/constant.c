@@ -24,7 +24,7 @@ static byoc_constant_t *constant_register(byoc_graph_module_t *module, const cha
   constant->size_bytes = (size_t)size;
   if (!constant->name) return NULL;
   if (!byoc_vector_reserve(&module->constants, module->allocator, 1)) return NULL;
-  if (!byoc_text_map_put(&module->constant_names, constant->name, constant)) return NULL;
+  if (!byoc_string_map_put(&module->constant_names, constant->name, constant)) return NULL;
   module->constants.data[module->constants.count++] = constant;
   return constant;
 }
@@ -84,7 +84,7 @@ uint64_t byoc_constant_hash(byoc_constant_t *constant) {
   if (constant->type->dtype == BYOC_DTYPE_STRING) {
     const char *const *texts = constant->data;
     for (size_t i = 0; i < constant->size_bytes / sizeof(*texts); ++i)
-      hash = byoc_hash_combine(hash, byoc_hash_text(texts[i]));
+      hash = byoc_hash_combine(hash, byoc_hash_string(texts[i]));
   } else {
     hash = byoc_hash_bytes(constant->data, constant->size_bytes, hash);
     byoc_graph_module_touched(constant->module, constant->size_bytes);

@@ -63,7 +63,7 @@ uint64_t byoc_dim_hash(byoc_dim_t dim, uint64_t seed) {
   uint64_t hash = byoc_hash_combine(seed, (uint64_t)dim.expr->kind + 1);
   switch (dim.expr->kind) {
   case BYOC_DIM_SYMBOL:
-    return byoc_hash_combine(hash, byoc_hash_text(dim.expr->symbol));
+    return byoc_hash_combine(hash, byoc_hash_string(dim.expr->symbol));
   case BYOC_DIM_UNKNOWN:
     return byoc_hash_bytes(&dim.expr->id, sizeof(dim.expr->id), hash);
   default:
@@ -574,7 +574,7 @@ static byoc_dim_t dim_rebuild(byoc_dim_t dim, const byoc_map_t *bindings, byoc_a
   if (!dim.expr) return dim;
   if (dim.expr->kind == BYOC_DIM_UNKNOWN) return byoc_dim_unknown(arena, dim.expr->id, failed);
   if (dim.expr->kind == BYOC_DIM_SYMBOL) {
-    const byoc_dim_t *bound = bindings ? byoc_text_map_get(bindings, dim.expr->symbol) : NULL;
+    const byoc_dim_t *bound = bindings ? byoc_string_map_get(bindings, dim.expr->symbol) : NULL;
     return bound ? dim_rebuild(*bound, NULL, arena, failed) : byoc_dim_symbol(arena, dim.expr->symbol, failed);
   }
   byoc_dim_t left = dim_rebuild(dim.expr->left, bindings, arena, failed);

@@ -19,7 +19,7 @@ byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *n
   if (!function->name || !function->body) return NULL;
   if (!byoc_vector_reserve(&module->functions, module->allocator, 1)) return NULL;
   if (module->scope != NULL && !byoc_pointer_map_put(module->scope, function, function)) return NULL;
-  if (!byoc_text_map_put(&module->function_names, name, function)) return NULL;
+  if (!byoc_string_map_put(&module->function_names, name, function)) return NULL;
   module->functions.data[module->functions.count++] = function;
   return function;
 }
@@ -27,7 +27,7 @@ byoc_function_t *byoc_function_create(byoc_graph_module_t *module, const char *n
 void byoc_function_erase(byoc_function_t *function) {
   byoc_graph_module_t *module = function->module;
   // The map already has the name, so storing NULL over it needs no memory.
-  (void)byoc_text_map_put(&module->function_names, function->name, NULL);
+  (void)byoc_string_map_put(&module->function_names, function->name, NULL);
   size_t kept = 0;
   for (size_t i = 0; i < module->functions.count; ++i) {
     if (module->functions.data[i] != function) module->functions.data[kept++] = module->functions.data[i];
@@ -40,8 +40,8 @@ bool byoc_function_rename(byoc_function_t *function, const char *name) {
   if (strcmp(function->name, name) == 0) return true;
   assert(!byoc_graph_module_find(module, name) && !byoc_graph_module_find_constant(module, name));
   const char *copy = byoc_arena_copy_string(&module->arena, name);
-  if (!copy || !byoc_text_map_put(&module->function_names, name, function)) return false;
-  (void)byoc_text_map_put(&module->function_names, function->name, NULL);
+  if (!copy || !byoc_string_map_put(&module->function_names, name, function)) return false;
+  (void)byoc_string_map_put(&module->function_names, function->name, NULL);
   function->name = copy;
   return true;
 }

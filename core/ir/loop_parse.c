@@ -96,7 +96,7 @@ static const byoc_loop_expr_t *parse_dim(parser_t *parser) {
 
 // The element type that a word stands for; BYOC_DTYPE_NONE if there is none.
 static byoc_dtype_t dtype_of(const parser_t *parser, const char *name) {
-  const void *stands_for = byoc_text_map_get(&parser->scope->dtypes, name);
+  const void *stands_for = byoc_string_map_get(&parser->scope->dtypes, name);
   return stands_for ? (byoc_dtype_t)(uintptr_t)stands_for : byoc_dtype_parse(name);
 }
 
@@ -179,11 +179,11 @@ static const byoc_loop_expr_t *parse_word(parser_t *parser) {
     return expr;
   }
   if (!is_call) {
-    const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->scope->buffers, name);
+    const byoc_loop_buffer_t *buffer = byoc_string_map_get(&parser->scope->buffers, name);
     if (buffer) return parse_load(parser, buffer);
-    const byoc_loop_expr_t *value = byoc_text_map_get(&parser->scope->values, name);
+    const byoc_loop_expr_t *value = byoc_string_map_get(&parser->scope->values, name);
     if (value) return value;
-    const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->scope->variables, name);
+    const byoc_loop_variable_info_t *info = byoc_string_map_get(&parser->scope->variables, name);
     if (!info) {
       byoc_lexer_fail_at(lexer, offset, "no variable or buffer '%s'", name);
       return NULL;
@@ -273,8 +273,8 @@ static bool new_name(parser_t *parser, const char **out_name) {
   *out_name = byoc_arena_copy_string(parser->arena, name);
   if (!*out_name) return byoc_lexer_fail_memory(parser->lexer);
   const byoc_loop_scope_t *scope = parser->scope;
-  if (byoc_text_map_get(&scope->variables, name) || byoc_text_map_get(&scope->buffers, name) ||
-      byoc_text_map_get(&scope->values, name) || byoc_text_map_get(&scope->dtypes, name))
+  if (byoc_string_map_get(&scope->variables, name) || byoc_string_map_get(&scope->buffers, name) ||
+      byoc_string_map_get(&scope->values, name) || byoc_string_map_get(&scope->dtypes, name))
     return byoc_lexer_fail_at(parser->lexer, offset, "'%s' is defined twice", name);
   char identifier[256];
   byoc_make_identifier(name, identifier, sizeof(identifier));
@@ -295,15 +295,15 @@ static void forget_names(parser_t *parser, size_t mark) {
   while (parser->names.count > mark) {
     const char *name = parser->names.data[--parser->names.count];
     byoc_map_t *map =
-        byoc_text_map_get(&parser->scope->variables, name) ? &parser->scope->variables : &parser->scope->buffers;
-    byoc_text_map_find(map, name)->value = NULL;
+        byoc_string_map_get(&parser->scope->variables, name) ? &parser->scope->variables : &parser->scope->buffers;
+    byoc_string_map_find(map, name)->value = NULL;
   }
 }
 
 static byoc_loop_variable_info_t *new_variable(parser_t *parser, const char *name, byoc_dtype_t dtype,
                                                bool is_mutable) {
   byoc_loop_variable_info_t *info = BYOC_ARENA_NEW(parser->arena, byoc_loop_variable_info_t);
-  if (!info || !byoc_text_map_put(&parser->scope->variables, name, info)) {
+  if (!info || !byoc_string_map_put(&parser->scope->variables, name, info)) {
     byoc_lexer_fail_memory(parser->lexer);
     return NULL;
   }
@@ -372,7 +372,7 @@ static bool parse_local(parser_t *parser, byoc_loop_stmt_t *stmt) {
       !byoc_lexer_expect_i64_in(parser->lexer, 1, INT64_C(1) << 40, &count) ||
       !expect(parser, BYOC_TOKEN_RIGHT_BRACKET))
     return false;
-  if (!buffer || !dims || !byoc_text_map_put(&parser->scope->buffers, name, buffer))
+  if (!buffer || !dims || !byoc_string_map_put(&parser->scope->buffers, name, buffer))
     return byoc_lexer_fail_memory(parser->lexer);
   if (!note_name(parser, name)) return false;
   *dims = byoc_dim_constant(count);
@@ -392,7 +392,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
   const char *name;
   size_t offset = parser->lexer->token.offset;
   if (!byoc_lexer_expect_text(parser->lexer, BYOC_TOKEN_WORD, &name)) return false;
-  const byoc_loop_buffer_t *buffer = byoc_text_map_get(&parser->scope->buffers, name);
+  const byoc_loop_buffer_t *buffer = byoc_string_map_get(&parser->scope->buffers, name);
   if (buffer) {
     stmt->kind = BYOC_LOOP_STORE;
     stmt->store.buffer = buffer;
@@ -403,7 +403,7 @@ static bool parse_assignment(parser_t *parser, byoc_loop_stmt_t *stmt) {
     stmt->store.value = parse_expr(parser);
     return stmt->store.value != NULL;
   }
-  const byoc_loop_variable_info_t *info = byoc_text_map_get(&parser->scope->variables, name);
+  const byoc_loop_variable_info_t *info = byoc_string_map_get(&parser->scope->variables, name);
   if (!info) return byoc_lexer_fail_at(parser->lexer, offset, "no statement, variable or buffer '%s'", name);
   stmt->kind = BYOC_LOOP_ASSIGN;
   stmt->assign.variable = &info->variable;
@@ -465,10 +465,10 @@ static bool parse_block(parser_t *parser, byoc_loop_stmt_t *block) {
 // ---- parts of kernels ----
 
 void byoc_loop_scope_init(byoc_loop_scope_t *scope, byoc_allocator_t allocator) {
-  byoc_text_map_init(&scope->values, allocator);
-  byoc_text_map_init(&scope->dtypes, allocator);
-  byoc_text_map_init(&scope->variables, allocator);
-  byoc_text_map_init(&scope->buffers, allocator);
+  byoc_string_map_init(&scope->values, allocator);
+  byoc_string_map_init(&scope->dtypes, allocator);
+  byoc_string_map_init(&scope->variables, allocator);
+  byoc_string_map_init(&scope->buffers, allocator);
 }
 
 void byoc_loop_scope_deinit(byoc_loop_scope_t *scope) {
@@ -509,7 +509,7 @@ static bool parse_parameter(parser_t *parser, byoc_loop_buffer_kind_t kind) {
   byoc_loop_buffer_t *buffer = byoc_loop_parameter(&parser->builder, kind, name, type);
   if (!buffer) return byoc_lexer_fail_memory(lexer);
   buffer->name = name;
-  if (!byoc_text_map_put(&parser->scope->buffers, name, buffer)) return byoc_lexer_fail_memory(lexer);
+  if (!byoc_string_map_put(&parser->scope->buffers, name, buffer)) return byoc_lexer_fail_memory(lexer);
   if (byoc_lexer_accept_word(lexer, "align")) {
     if (!byoc_lexer_expect_i64_in(lexer, 1, 1 << 20, &alignment)) return false;
     buffer->alignment = (uint64_t)alignment;

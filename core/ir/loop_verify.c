@@ -32,8 +32,8 @@ static bool in_scope(const verifier_t *verifier, const void *item, size_t from) 
 static byoc_status_t take_name(verifier_t *verifier, const char *name) {
   if (!byoc_loop_name_is_free(name))
     return report(verifier, "name of C, or one that kernels in C use themselves", name);
-  if (byoc_text_map_get(&verifier->names, name)) return report(verifier, "two things of one name", name);
-  if (!byoc_text_map_put(&verifier->names, name, verifier)) return byoc_diag_out_of_memory(verifier->diag);
+  if (byoc_string_map_get(&verifier->names, name)) return report(verifier, "two things of one name", name);
+  if (!byoc_string_map_put(&verifier->names, name, verifier)) return byoc_diag_out_of_memory(verifier->diag);
   return BYOC_OK;
 }
 
@@ -47,7 +47,7 @@ static byoc_status_t enter(verifier_t *verifier, const void *item, const char *n
 
 static void leave(verifier_t *verifier, size_t mark) {
   for (size_t i = mark; i < verifier->scope_names.count; ++i)
-    byoc_text_map_find(&verifier->names, verifier->scope_names.data[i])->value = NULL;
+    byoc_string_map_find(&verifier->names, verifier->scope_names.data[i])->value = NULL;
   verifier->scope.count = verifier->scope_names.count = mark;
 }
 
@@ -255,7 +255,7 @@ static byoc_status_t check_stmt(verifier_t *verifier, const byoc_loop_stmt_t *st
 byoc_status_t byoc_loop_verify(const byoc_loop_kernel_t *kernel, byoc_diag_t *diag) {
   verifier_t verifier = {.kernel = kernel, .diag = diag, .allocator = byoc_allocator_system()};
   byoc_status_t status = BYOC_OK;
-  byoc_text_map_init(&verifier.names, verifier.allocator);
+  byoc_string_map_init(&verifier.names, verifier.allocator);
   if (!kernel->name || !*kernel->name) status = report(&verifier, "no name", "?");
   for (size_t i = 0; i < kernel->parameters.count && status == BYOC_OK; ++i) {
     const byoc_loop_buffer_t *buffer = kernel->parameters.data[i];

@@ -11,8 +11,8 @@ byoc_status_t byoc_graph_module_create(byoc_allocator_t allocator, byoc_diag_t *
   if (!module) return byoc_diag_out_of_memory(diag);
   module->allocator = allocator;
   byoc_arena_init(&module->arena, allocator);
-  byoc_text_map_init(&module->function_names, allocator);
-  byoc_text_map_init(&module->constant_names, allocator);
+  byoc_string_map_init(&module->function_names, allocator);
+  byoc_string_map_init(&module->constant_names, allocator);
   module->attributes.arena = &module->arena;
   *out_module = module;
   return BYOC_OK;
@@ -42,11 +42,11 @@ void byoc_graph_module_destroy(byoc_graph_module_t *module) {
 }
 
 byoc_function_t *byoc_graph_module_find(const byoc_graph_module_t *module, const char *name) {
-  return byoc_text_map_get(&module->function_names, name);
+  return byoc_string_map_get(&module->function_names, name);
 }
 
 byoc_constant_t *byoc_graph_module_find_constant(const byoc_graph_module_t *module, const char *name) {
-  return byoc_text_map_get(&module->constant_names, name);
+  return byoc_string_map_get(&module->constant_names, name);
 }
 
 byoc_function_t *byoc_graph_module_main(const byoc_graph_module_t *module) {
@@ -77,7 +77,7 @@ void byoc_graph_module_keep_functions(byoc_graph_module_t *module, bool (*keeps)
       module->functions.data[kept++] = function;
     } else {
       // The map already has the name, so storing NULL over it needs no memory.
-      (void)byoc_text_map_put(&module->function_names, function->name, NULL);
+      (void)byoc_string_map_put(&module->function_names, function->name, NULL);
     }
   }
   module->functions.count = kept;

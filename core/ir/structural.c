@@ -24,7 +24,7 @@ static void kernel_text(const byoc_function_t *function, byoc_string_t *out) {
 static uint64_t kernel_hash(const byoc_function_t *function, uint64_t seed) {
   byoc_string_t text;
   kernel_text(function, &text);
-  seed = byoc_hash_combine(seed, byoc_hash_text(text.data));
+  seed = byoc_hash_combine(seed, byoc_hash_string(text.data));
   byoc_string_deinit(&text);
   return seed;
 }
@@ -89,15 +89,15 @@ static uint64_t hash_block(structural_hasher_t *hasher, const byoc_block_t *bloc
   for (size_t i = 0; i < block->parameters.count; ++i) hash = hash_definition(hasher, block->parameters.data[i], hash);
   hash = byoc_hash_combine(hash, block->node_count);
   BYOC_FOR_EACH_NODE(node, block) {
-    hash = byoc_hash_combine(hash, byoc_hash_text(node->domain));
-    hash = byoc_hash_combine(hash, byoc_hash_text(node->op));
+    hash = byoc_hash_combine(hash, byoc_hash_string(node->domain));
+    hash = byoc_hash_combine(hash, byoc_hash_string(node->op));
     hash = byoc_hash_combine(hash, (uint64_t)(uint32_t)node->since_version);
     if (node->callee) hash = byoc_hash_combine(hash, hash_callee(hasher, node->callee));
     hash = byoc_hash_combine(hash, node->operand_count);
     for (uint32_t i = 0; i < node->operand_count; ++i) hash = hash_use(hasher, node->operands[i], hash);
     hash = byoc_attributes_hash(&node->attributes, hash);
     for (uint32_t i = 0; i < node->block_count; ++i)
-      hash = hash_block(hasher, node->blocks[i], byoc_hash_combine(hash, byoc_hash_text(node->block_names[i])));
+      hash = hash_block(hasher, node->blocks[i], byoc_hash_combine(hash, byoc_hash_string(node->block_names[i])));
     hash = byoc_hash_combine(hash, node->result_count);
     for (uint32_t i = 0; i < node->result_count; ++i) hash = hash_definition(hasher, node->results[i], hash);
   }

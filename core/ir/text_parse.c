@@ -52,7 +52,7 @@ static const char *scope_key(parser_t *parser, const byoc_token_t *token) {
 
 static byoc_value_t *scope_find(const scope_t *scope, const char *key) {
   for (; scope; scope = scope->parent) {
-    byoc_value_t *value = byoc_text_map_get(&scope->values, key);
+    byoc_value_t *value = byoc_string_map_get(&scope->values, key);
     if (value) return value;
   }
   return NULL;
@@ -67,7 +67,7 @@ static bool define(parser_t *parser, scope_t *scope, const byoc_token_t *token, 
     value->name = byoc_arena_copy_string(module_arena(parser), token->text);
     if (!value->name) return byoc_lexer_fail_memory(&parser->lexer);
   }
-  return byoc_text_map_put(&scope->values, key, value) ? true : byoc_lexer_fail_memory(&parser->lexer);
+  return byoc_string_map_put(&scope->values, key, value) ? true : byoc_lexer_fail_memory(&parser->lexer);
 }
 
 static bool resolve(parser_t *parser, byoc_function_t *function, const scope_t *scope, byoc_value_t **out) {
@@ -155,7 +155,7 @@ static bool parse_nested_block(parser_t *parser, byoc_node_t *node, scope_t *out
   if (!block) return byoc_lexer_fail_memory(lexer);
   scope_t scope = {.parent = outer};
   declarations_t declarations = {0};
-  byoc_text_map_init(&scope.values, parser->module->allocator);
+  byoc_string_map_init(&scope.values, parser->module->allocator);
   bool ok = parse_parameters(parser, block, &scope) && parse_declarations(parser, &declarations) &&
             parse_block(parser, block, &scope, &declarations);
   byoc_map_deinit(&scope.values);
@@ -350,7 +350,7 @@ static bool parse_function(parser_t *parser) {
   if (!function) return byoc_lexer_fail_at(lexer, name.offset, "a function cannot be declared here");
   function->kind = kind;
   scope_t scope = {.parent = NULL};
-  byoc_text_map_init(&scope.values, parser->module->allocator);
+  byoc_string_map_init(&scope.values, parser->module->allocator);
   bool ok = parse_function_rest(parser, function, &scope);
   byoc_map_deinit(&scope.values);
   return ok;

@@ -24,11 +24,11 @@ static void print_block_body(printer_t *printer, const byoc_block_t *block, int 
 // `name`, or name_1, name_2 ...: given to only one value of the function. NULL if out of memory.
 static const char *claim_name(printer_t *printer, const char *name) {
   const char *candidate = name;
-  for (uint64_t number = 1; byoc_text_map_find(&printer->used, candidate); ++number) {
+  for (uint64_t number = 1; byoc_string_map_find(&printer->used, candidate); ++number) {
     candidate = byoc_arena_format(&printer->arena, "%s_%llu", name, (unsigned long long)number);
     if (!candidate) return NULL;
   }
-  return byoc_text_map_put(&printer->used, candidate, printer) ? candidate : NULL;
+  return byoc_string_map_put(&printer->used, candidate, printer) ? candidate : NULL;
 }
 
 static void print_value(printer_t *printer, const byoc_value_t *value) {
@@ -212,7 +212,7 @@ static void printer_init(printer_t *printer, const byoc_print_options_t *options
   *printer = (printer_t){.out = out, .options = options};
   byoc_arena_init(&printer->arena, out->allocator);
   byoc_pointer_map_init(&printer->names, out->allocator);
-  byoc_text_map_init(&printer->used, out->allocator);
+  byoc_string_map_init(&printer->used, out->allocator);
 }
 
 static void printer_deinit(printer_t *printer) {

@@ -10,9 +10,9 @@ uint64_t byoc_virtual_device_hash(const byoc_virtual_device_t *device, uint64_t 
   if (byoc_virtual_device_is_free(device)) return seed;
   int32_t numbers[] = {device->device_type, device->device_id};
   seed = byoc_hash_bytes(numbers, sizeof(numbers), seed);
-  seed = byoc_hash_combine(seed, device->target ? byoc_hash_text(device->target) : 1);
-  seed = byoc_hash_combine(seed, device->scope ? byoc_hash_text(device->scope) : 2);
-  return device->ranks ? byoc_hash_combine(seed, byoc_hash_text(device->ranks)) : seed;
+  seed = byoc_hash_combine(seed, device->target ? byoc_hash_string(device->target) : 1);
+  seed = byoc_hash_combine(seed, device->scope ? byoc_hash_string(device->scope) : 2);
+  return device->ranks ? byoc_hash_combine(seed, byoc_hash_string(device->ranks)) : seed;
 }
 
 static bool text_serves(const char *text, const char *wanted) {
@@ -39,7 +39,7 @@ static bool same_place(const byoc_value_t *a, const byoc_value_t *b) {
   return byoc_virtual_device_equal(&one, &other);
 }
 
-bool byoc_nodes_share_place(const byoc_node_t *a, const byoc_node_t *b) {
+bool byoc_nodes_share_device(const byoc_node_t *a, const byoc_node_t *b) {
   if (a->result_count == 0 || b->result_count == 0) return true;
   for (uint32_t r = 1; r < a->result_count; ++r) {
     if (!same_place(a->results[0], a->results[r])) return false;

@@ -14,7 +14,7 @@ bool byoc_value_serves(const byoc_value_t *value, const byoc_value_t *wanted);
 // target.
 bool byoc_value_may_vanish(const byoc_value_t *value, const byoc_value_t *result);
 // Do all results of the nodes have one virtual device? The target is not compared: callers group nodes of one target.
-bool byoc_nodes_share_place(const byoc_node_t *a, const byoc_node_t *b);
+bool byoc_nodes_share_device(const byoc_node_t *a, const byoc_node_t *b);
 // Do the results of the two nodes have equal virtual devices, pair by pair?
 bool byoc_nodes_match_places(const byoc_node_t *a, const byoc_node_t *b);
 // The node that makes a value, if a rewrite of its readers may make the value vanish. NULL if the value fixes a field

@@ -28,11 +28,11 @@ static void patch(byoc_bytecode_compiler_t *compiler, uint32_t at) {
   if (!compiler->failed) compiler->program->code.data[at].target = (uint32_t)compiler->program->code.count;
 }
 
-byoc_code_place_t *byoc_code_place(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable) {
-  byoc_code_place_t *place = byoc_pointer_map_get(&compiler->variables, variable);
+byoc_code_location_t *byoc_code_location(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable) {
+  byoc_code_location_t *place = byoc_pointer_map_get(&compiler->variables, variable);
   if (place) return place;
-  place = BYOC_ARENA_NEW(&compiler->arena, byoc_code_place_t);
-  static byoc_code_place_t nowhere;
+  place = BYOC_ARENA_NEW(&compiler->arena, byoc_code_location_t);
+  static byoc_code_location_t nowhere;
   if (!place || !byoc_pointer_map_put(&compiler->variables, variable, place)) {
     compiler->failed = true;
     return &nowhere;
@@ -70,7 +70,7 @@ void byoc_code_add_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_bu
 
 // ---- statements ----
 
-static void move(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, byoc_code_place_t to,
+static void move(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, byoc_code_location_t to,
                  byoc_code_operand_t from) {
   byoc_code_emit(compiler, (byoc_code_t){.kind = BYOC_CODE_MOVE,
                                          .operands = byoc_code_class(dtype),
@@ -83,18 +83,18 @@ static void move(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, byoc_co
 static void compile_let(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   const byoc_loop_variable_t *variable = stmt->assign.variable;
   const byoc_loop_expr_t *value = stmt->assign.value;
-  byoc_code_place_t place = {.reg = byoc_code_new_register(compiler)};
+  byoc_code_location_t place = {.reg = byoc_code_new_register(compiler)};
   if (!variable->is_mutable && byoc_code_varies(compiler, value) && byoc_code_is_even(compiler, value, &place.step)) {
     place.is_vector = place.is_even = true;
     place.base = place.reg;
-    move(compiler, variable->dtype, (byoc_code_place_t){.reg = place.reg},
+    move(compiler, variable->dtype, (byoc_code_location_t){.reg = place.reg},
          (byoc_code_operand_t){byoc_code_compile_base(compiler, value), false});
   } else {
     byoc_code_operand_t result = byoc_code_compile_expr(compiler, value, BYOC_CODE_NO_MASK);
     place.is_vector = result.is_vector || (variable->is_mutable && compiler->in_lanes);
     move(compiler, variable->dtype, place, result);
   }
-  *byoc_code_place(compiler, variable) = place;
+  *byoc_code_location(compiler, variable) = place;
 }
 
 static void compile_store(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
@@ -135,7 +135,7 @@ static void compile_reductions(byoc_bytecode_compiler_t *compiler, const byoc_lo
                                            .a_lanes = term.is_vector,
                                            .dtype = (uint8_t)dtype,
                                            .from = (uint8_t)dtype,
-                                           .dst = byoc_code_place(compiler, stmt->assign.variable)->reg,
+                                           .dst = byoc_code_location(compiler, stmt->assign.variable)->reg,
                                            .a = term.reg});
     compiler->known.count = 0;
     compiler->next_register = mark;
@@ -144,10 +144,10 @@ static void compile_reductions(byoc_bytecode_compiler_t *compiler, const byoc_lo
 
 static void compile_for(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt_t *stmt) {
   bool outer_lanes = compiler->in_lanes, strip = false, reduction = false;
-  byoc_code_place_t counter = {.reg = byoc_code_new_register(compiler)};
+  byoc_code_location_t counter = {.reg = byoc_code_new_register(compiler)};
   uint32_t end = byoc_code_new_register(compiler), mark = compiler->next_register;
   move(compiler, BYOC_DTYPE_I64, counter, byoc_code_compile_expr(compiler, stmt->loop.begin, BYOC_CODE_NO_MASK));
-  move(compiler, BYOC_DTYPE_I64, (byoc_code_place_t){.reg = end},
+  move(compiler, BYOC_DTYPE_I64, (byoc_code_location_t){.reg = end},
        byoc_code_compile_expr(compiler, stmt->loop.end, BYOC_CODE_NO_MASK));
   compiler->known.count = 0;
   compiler->next_register = mark;
@@ -157,8 +157,8 @@ static void compile_for(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt
                        !byoc_code_has_vector_loop(stmt->loop.body);
     reduction = !independent && byoc_code_is_reduction(stmt);
     if (independent || reduction) {
-      *byoc_code_place(compiler, stmt->loop.variable) =
-          (byoc_code_place_t){.reg = counter.reg, .is_vector = true, .is_even = true, .base = counter.reg, .step = 1};
+      *byoc_code_location(compiler, stmt->loop.variable) = (byoc_code_location_t){
+          .reg = counter.reg, .is_vector = true, .is_even = true, .base = counter.reg, .step = 1};
       compiler->in_lanes = true;
       size_t buffers = compiler->program->buffers.count, bytes = compiler->program->local_bytes;
       strip = reduction || byoc_code_fits_lanes(compiler, stmt->loop.body, &local_bytes);
@@ -167,10 +167,12 @@ static void compile_for(byoc_bytecode_compiler_t *compiler, const byoc_loop_stmt
         compiler->program->buffers.count = buffers, compiler->program->local_bytes = bytes;
     }
   }
-  *byoc_code_place(compiler, stmt->loop.variable) =
-      strip
-          ? (byoc_code_place_t){.reg = counter.reg, .is_vector = true, .is_even = true, .base = counter.reg, .step = 1}
-          : counter;
+  *byoc_code_location(compiler, stmt->loop.variable) = strip ? (byoc_code_location_t){.reg = counter.reg,
+                                                                                      .is_vector = true,
+                                                                                      .is_even = true,
+                                                                                      .base = counter.reg,
+                                                                                      .step = 1}
+                                                             : counter;
   uint32_t begin = byoc_code_emit(
       compiler,
       (byoc_code_t){.kind = strip ? BYOC_CODE_STRIP_BEGIN : BYOC_CODE_FOR_BEGIN, .dst = counter.reg, .a = end});
@@ -231,10 +233,10 @@ static void compile_stmt(byoc_bytecode_compiler_t *compiler, const byoc_loop_stm
     break;
   case BYOC_LOOP_LET:
     compile_let(compiler, stmt);
-    mark = byoc_code_place(compiler, stmt->assign.variable)->reg + 1; // it is kept to the end of its block
+    mark = byoc_code_location(compiler, stmt->assign.variable)->reg + 1; // it is kept to the end of its block
     break;
   case BYOC_LOOP_ASSIGN: {
-    const byoc_code_place_t *place = byoc_code_place(compiler, stmt->assign.variable);
+    const byoc_code_location_t *place = byoc_code_location(compiler, stmt->assign.variable);
     move(compiler, stmt->assign.variable->dtype, *place,
          byoc_code_compile_expr(compiler, stmt->assign.value, BYOC_CODE_NO_MASK));
     break;
@@ -281,7 +283,7 @@ byoc_status_t byoc_program_compile(const byoc_loop_kernel_t *kernel, byoc_alloca
   byoc_arena_init(&compiler.arena, allocator);
   byoc_pointer_map_init(&compiler.variables, allocator);
   byoc_pointer_map_init(&compiler.buffers, allocator);
-  byoc_text_map_init(&compiler.symbols, allocator);
+  byoc_string_map_init(&compiler.symbols, allocator);
   for (size_t i = 0; i < kernel->parameters.count; ++i)
     byoc_code_add_buffer(&compiler, kernel->parameters.data[i], false);
   if (!compiler.failed) compile_stmt(&compiler, kernel->body);

@@ -8,13 +8,13 @@
 
 // The place of a variable's value. A vector variable that grows evenly over the lanes (value = base + step * lane) is
 // stored as its base, a single number.
-typedef struct byoc_code_place_t {
+typedef struct byoc_code_location_t {
   uint32_t reg;
   bool is_vector;
   bool is_even;
   uint32_t base;
   int64_t step;
-} byoc_code_place_t;
+} byoc_code_location_t;
 
 typedef struct byoc_code_known_t {
   const byoc_loop_expr_t *expr;
@@ -25,7 +25,7 @@ typedef struct byoc_bytecode_compiler_t {
   byoc_program_t *program;
   byoc_diag_t *diag;
   byoc_arena_t arena;
-  byoc_map_t variables;                 // pointer map: variable → byoc_code_place_t
+  byoc_map_t variables;                 // pointer map: variable → byoc_code_location_t
   byoc_map_t buffers;                   // pointer map: buffer → index + 1
   byoc_map_t symbols;                   // text map: symbol → register + 1
   BYOC_VECTOR(byoc_code_known_t) known; // sub-expressions of the current statement
@@ -44,7 +44,7 @@ typedef struct byoc_code_operand_t {
 uint32_t byoc_code_new_register(byoc_bytecode_compiler_t *compiler);
 uint32_t byoc_code_emit(byoc_bytecode_compiler_t *compiler, byoc_code_t code);
 // A variable's place; made if it has none.
-byoc_code_place_t *byoc_code_place(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable);
+byoc_code_location_t *byoc_code_location(byoc_bytecode_compiler_t *compiler, const byoc_loop_variable_t *variable);
 uint32_t byoc_code_find_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
 byoc_code_buffer_t *byoc_code_buffer_entry(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer);
 void byoc_code_add_buffer(byoc_bytecode_compiler_t *compiler, const byoc_loop_buffer_t *buffer, bool is_vector);

@@ -23,7 +23,7 @@ static uint32_t literal(byoc_bytecode_compiler_t *compiler, byoc_dtype_t dtype, 
 }
 
 static uint32_t dimension(byoc_bytecode_compiler_t *compiler, const char *symbol) {
-  uintptr_t known = (uintptr_t)byoc_text_map_get(&compiler->symbols, symbol);
+  uintptr_t known = (uintptr_t)byoc_string_map_get(&compiler->symbols, symbol);
   if (known) return (uint32_t)(known - 1);
   const byoc_loop_kernel_t *kernel = compiler->program->kernel;
   byoc_code_preset_t value = {.cls = BYOC_CLASS_INT};
@@ -36,7 +36,7 @@ static uint32_t dimension(byoc_bytecode_compiler_t *compiler, const char *symbol
     compiler->no_dimension = compiler->failed = true;
   }
   uint32_t reg = preset(compiler, value);
-  if (!byoc_text_map_put(&compiler->symbols, symbol, (void *)((uintptr_t)reg + 1))) compiler->failed = true;
+  if (!byoc_string_map_put(&compiler->symbols, symbol, (void *)((uintptr_t)reg + 1))) compiler->failed = true;
   return reg;
 }
 
@@ -99,7 +99,7 @@ static uint32_t and_mask(byoc_bytecode_compiler_t *compiler, uint32_t mask, byoc
 // The single number `base` of an even expression, which is its value in lane 0.
 uint32_t byoc_code_compile_base(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t *expr) {
   if (!byoc_code_varies(compiler, expr)) return byoc_code_compile_expr(compiler, expr, BYOC_CODE_NO_MASK).reg;
-  if (expr->kind == BYOC_LOOP_VARIABLE) return byoc_code_place(compiler, expr->variable)->base;
+  if (expr->kind == BYOC_LOOP_VARIABLE) return byoc_code_location(compiler, expr->variable)->base;
   uint32_t a = byoc_code_compile_base(compiler, expr->op.operands[0]),
            b = byoc_code_compile_base(compiler, expr->op.operands[1]);
   uint32_t reg = byoc_code_new_register(compiler);
@@ -221,7 +221,7 @@ byoc_code_operand_t byoc_code_compile_expr(byoc_bytecode_compiler_t *compiler, c
   case BYOC_LOOP_DIM:
     return (byoc_code_operand_t){dimension(compiler, expr->symbol), false};
   case BYOC_LOOP_VARIABLE: {
-    const byoc_code_place_t *place = byoc_code_place(compiler, expr->variable);
+    const byoc_code_location_t *place = byoc_code_location(compiler, expr->variable);
     if (!place->is_vector || !place->is_even) return (byoc_code_operand_t){place->reg, place->is_vector};
     byoc_code_operand_t result = {byoc_code_new_register(compiler), true};
     byoc_code_emit(

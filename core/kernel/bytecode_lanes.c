@@ -10,7 +10,7 @@ bool byoc_code_varies(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_t
   if (!compiler->in_lanes) return false;
   switch (expr->kind) {
   case BYOC_LOOP_VARIABLE:
-    return byoc_code_place(compiler, expr->variable)->is_vector;
+    return byoc_code_location(compiler, expr->variable)->is_vector;
   case BYOC_LOOP_LOAD:
     return byoc_code_buffer_entry(compiler, expr->load.buffer)->is_vector ||
            byoc_code_varies(compiler, expr->load.index);
@@ -33,7 +33,7 @@ bool byoc_code_is_even(byoc_bytecode_compiler_t *compiler, const byoc_loop_expr_
   if (expr->dtype != BYOC_DTYPE_I64) return false;
   if (!byoc_code_varies(compiler, expr)) return true;
   if (expr->kind == BYOC_LOOP_VARIABLE) {
-    const byoc_code_place_t *place = byoc_code_place(compiler, expr->variable);
+    const byoc_code_location_t *place = byoc_code_location(compiler, expr->variable);
     *out_step = place->step;
     return place->is_even;
   }
@@ -79,7 +79,7 @@ bool byoc_code_fits_lanes(byoc_bytecode_compiler_t *compiler, const byoc_loop_st
       if (!byoc_code_fits_lanes(compiler, stmt->block.statements.data[i], local_bytes)) return false;
     return true;
   case BYOC_LOOP_FOR:
-    *byoc_code_place(compiler, stmt->loop.variable) = (byoc_code_place_t){.is_vector = false};
+    *byoc_code_location(compiler, stmt->loop.variable) = (byoc_code_location_t){.is_vector = false};
     return !byoc_code_varies(compiler, stmt->loop.begin) && !byoc_code_varies(compiler, stmt->loop.end) &&
            byoc_code_fits_lanes(compiler, stmt->loop.body, local_bytes);
   case BYOC_LOOP_WHILE:
@@ -91,11 +91,11 @@ bool byoc_code_fits_lanes(byoc_bytecode_compiler_t *compiler, const byoc_loop_st
            (!stmt->branch.no || byoc_code_fits_lanes(compiler, stmt->branch.no, local_bytes));
   case BYOC_LOOP_LET: {
     bool is_vector = stmt->assign.variable->is_mutable || byoc_code_varies(compiler, stmt->assign.value);
-    *byoc_code_place(compiler, stmt->assign.variable) = (byoc_code_place_t){.is_vector = is_vector};
+    *byoc_code_location(compiler, stmt->assign.variable) = (byoc_code_location_t){.is_vector = is_vector};
     return true;
   }
   case BYOC_LOOP_ASSIGN:
-    return byoc_code_place(compiler, stmt->assign.variable)->is_vector;
+    return byoc_code_location(compiler, stmt->assign.variable)->is_vector;
   case BYOC_LOOP_STORE:
     return byoc_code_varies(compiler, stmt->store.index) ||
            byoc_code_buffer_entry(compiler, stmt->store.buffer)->is_vector;

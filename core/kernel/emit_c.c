@@ -60,10 +60,10 @@ static void emit_helpers(byoc_emitter_t *emitter, byoc_string_t *out) {
                                      "byoc_bf16_from_f32"};
   for (int i = 0; i < 4; ++i) {
     const bool is_used = i < 2 ? emitter->uses_f16 : emitter->uses_bf16;
-    if (is_used && !byoc_text_map_put(&emitter->helpers, conversions[i], NULL)) emitter->failed = true;
+    if (is_used && !byoc_string_map_put(&emitter->helpers, conversions[i], NULL)) emitter->failed = true;
   }
   for (size_t i = HELPER_COUNT; i > 0; --i) { // later ones may use earlier ones
-    used[i - 1] |= byoc_text_map_find(&emitter->helpers, helpers[i - 1].name) != NULL;
+    used[i - 1] |= byoc_string_map_find(&emitter->helpers, helpers[i - 1].name) != NULL;
     for (size_t j = 0; used[i - 1] && j < i - 1; ++j) used[j] |= mentions(helpers[i - 1].text, helpers[j].name);
   }
   for (size_t i = 0; i < HELPER_COUNT; ++i)
@@ -206,7 +206,7 @@ byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_
   byoc_string_t text;
   byoc_string_init(&text, out->allocator);
   byoc_string_init(&emitter.functions, out->allocator);
-  byoc_text_map_init(&emitter.helpers, out->allocator);
+  byoc_string_map_init(&emitter.helpers, out->allocator);
   byoc_pointer_map_init(&emitter.shared, out->allocator);
   byoc_pointer_map_init(&emitter.invariant, out->allocator);
   byoc_arena_init(&emitter.names, out->allocator);

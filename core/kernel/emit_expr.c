@@ -122,7 +122,7 @@ static bool is_element(const byoc_emitter_t *emitter, byoc_dtype_t dtype, const 
 }
 
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name) {
-  if (!byoc_text_map_find(&emitter->helpers, name) && !byoc_text_map_put(&emitter->helpers, name, NULL))
+  if (!byoc_string_map_find(&emitter->helpers, name) && !byoc_string_map_put(&emitter->helpers, name, NULL))
     emitter->failed = true;
   byoc_string_append(emitter->out, name);
 }

@@ -162,7 +162,7 @@ static void emit_ending(byoc_emitter_t *emitter, int indent) {
 }
 
 // Iterations that are long enough to look at a flag in each of them.
-static bool may_end_between_turns(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
+static bool may_end_between_iterations(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt) {
   const bool is_plain = stmt->loop.kind == BYOC_LOOP_SERIAL || stmt->loop.kind == BYOC_LOOP_PARALLEL;
   return is_plain && !emitter->in_share && byoc_has_loop(stmt->loop.body) &&
          byoc_work_of(stmt->loop.body) >= BYOC_PARALLEL_WORK;
@@ -234,7 +234,7 @@ static void emit_for(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int 
   byoc_string_indent(emitter->out, indent);
   emit_for_head(emitter, stmt);
   emitter->vector_depth += is_vector;
-  if (may_end_between_turns(emitter, stmt)) emit_ending(emitter, indent + 2);
+  if (may_end_between_iterations(emitter, stmt)) emit_ending(emitter, indent + 2);
   emit_step(emitter, stmt, indent + 2);
   for (size_t i = 0; i < stmt->loop.body->block.statements.count; ++i) {
     const byoc_loop_stmt_t *inner = stmt->loop.body->block.statements.data[i];
@@ -334,7 +334,7 @@ static void emit_body_function(byoc_emitter_t *emitter, const byoc_loop_stmt_t *
 }
 
 static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
-  int64_t work = byoc_work_of(stmt->loop.body), turns = byoc_loop_turns(stmt);
+  int64_t work = byoc_work_of(stmt->loop.body), iterations = byoc_loop_iterations(stmt);
   // Without a loop inside, the iterations themselves become vectors.
   const int64_t enough = byoc_has_loop(stmt->loop.body) ? BYOC_PARALLEL_WORK : 4 * BYOC_PARALLEL_WORK;
   byoc_loop_stmt_t share = *stmt; // the body function gets its end from its caller
@@ -343,7 +343,7 @@ static void emit_parallel(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt,
   bool fine = byoc_uses_collect(&share, emitter->allocator, &uses);
   if (!fine) emitter->failed = true;
   if (!fine || uses.count == 0 || emitter->is_packed ||
-      (turns >= 0 && (turns < 2 || byoc_work_times(turns, work) < enough))) {
+      (iterations >= 0 && (iterations < 2 || byoc_work_times(iterations, work) < enough))) {
     emit_for(emitter, stmt, indent);
     byoc_uses_deinit(&uses);
     return;

@@ -266,7 +266,7 @@ static byoc_status_t try_member(byoc_fusion_t *fusion, byoc_fuse_group_t *group,
   if (group->size + size_of(entry) > GROUP_SIZE_LIMIT) return BYOC_OK;
   if (entry->checks != fusion->nodes[group->first].checks) return BYOC_OK;
   if (entry->node->result_count != 1 || !same_shape(shape->type, entry->node->results[0]->type)) return BYOC_OK;
-  if (!byoc_nodes_share_place(group->anchor, entry->node)) return BYOC_OK;
+  if (!byoc_nodes_share_device(group->anchor, entry->node)) return BYOC_OK;
   if (waits_for_later_anchor(fusion, entry, group)) return BYOC_OK;
   for (uint32_t i = 0; i < entry->node->operand_count; ++i) {
     const byoc_value_t *operand = entry->node->operands[i];

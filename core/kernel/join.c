@@ -163,14 +163,14 @@ static byoc_status_t stand_in(const byoc_node_t *node, byoc_value_t *value, byoc
 
 // Gather(x, turn) → Part(x, turn)
 static byoc_status_t take_turning_part(byoc_node_t *node, byoc_diag_t *diag) {
-  byoc_value_t *turn = NULL, *value = node->results[0];
+  byoc_value_t *iteration = NULL, *value = node->results[0];
   int64_t offset_bytes = 0, step_bytes = 0;
-  if (!byoc_gathers_turning_part(node, &turn, &offset_bytes, &step_bytes)) return BYOC_OK;
+  if (!byoc_gathers_turning_part(node, &iteration, &offset_bytes, &step_bytes)) return BYOC_OK;
   const bool is_aligned = offset_bytes % BYOC_BUFFER_ALIGNMENT == 0 && step_bytes % BYOC_BUFFER_ALIGNMENT == 0;
   if (!is_aligned && !only_kernels_read(value)) return BYOC_OK;
   if (!byoc_value_serves(node->operands[0], value) || is_fused(node->operands[0])) return BYOC_OK;
   byoc_node_t *part =
-      byoc_turning_part_create(node->block, node, node->operands[0], turn, offset_bytes, step_bytes, value->type);
+      byoc_turning_part_create(node->block, node, node->operands[0], iteration, offset_bytes, step_bytes, value->type);
   BYOC_RETURN_IF_ERROR(stand_in(node, value, part, diag));
   byoc_node_erase(node);
   return BYOC_OK;

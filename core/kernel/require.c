@@ -137,7 +137,7 @@ static byoc_status_t require_block(byoc_block_t *block, byoc_limits_known_t *kno
 
 byoc_status_t byoc_require_early(byoc_block_t *block, byoc_diag_t *diag) {
   byoc_limits_known_t known;
-  byoc_text_map_init(&known, block->function->module->allocator);
+  byoc_string_map_init(&known, block->function->module->allocator);
   byoc_status_t status = require_block(block, &known, diag);
   byoc_map_deinit(&known);
   return status;
@@ -157,7 +157,7 @@ byoc_status_t byoc_require_settled(byoc_block_t *block, byoc_diag_t *diag) {
 
 void byoc_requirer_init(byoc_requirer_t *r, byoc_allocator_t allocator, byoc_diag_t *diag) {
   *r = (byoc_requirer_t){.diag = diag};
-  byoc_text_map_init(&r->known, allocator);
+  byoc_string_map_init(&r->known, allocator);
 }
 
 void byoc_requirer_deinit(byoc_requirer_t *r) {
@@ -179,9 +179,9 @@ static bool is_new(byoc_requirer_t *r, const byoc_relation_t *relation, const by
   byoc_dim_print(swapped ? relation->right : relation->left, &key);
   byoc_string_append(&key, " ");
   byoc_dim_print(swapped ? relation->left : relation->right, &key);
-  const byoc_block_t *known = key.failed ? NULL : byoc_text_map_get(&r->known, key.data);
+  const byoc_block_t *known = key.failed ? NULL : byoc_string_map_get(&r->known, key.data);
   bool is_known = known && byoc_block_is_within(block, known);
-  if (key.failed || (!is_known && !byoc_text_map_put(&r->known, key.data, (void *)(uintptr_t)block))) *failed = true;
+  if (key.failed || (!is_known && !byoc_string_map_put(&r->known, key.data, (void *)(uintptr_t)block))) *failed = true;
   byoc_string_deinit(&key);
   return !is_known;
 }

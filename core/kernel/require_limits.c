@@ -19,9 +19,9 @@ static bool is_new(byoc_limits_known_t *known, const byoc_value_t *value, const 
     byoc_string_append(&key, " ");
     byoc_dim_print(limit->extents[k].dim, &key);
   }
-  const byoc_block_t *where = key.failed ? NULL : byoc_text_map_get(known, key.data);
+  const byoc_block_t *where = key.failed ? NULL : byoc_string_map_get(known, key.data);
   const bool is_known = where && byoc_block_is_within(block, where);
-  if (key.failed || (!is_known && !byoc_text_map_put(known, key.data, (void *)(uintptr_t)block))) *failed = true;
+  if (key.failed || (!is_known && !byoc_string_map_put(known, key.data, (void *)(uintptr_t)block))) *failed = true;
   byoc_string_deinit(&key);
   return !is_known && !*failed;
 }

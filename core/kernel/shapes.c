@@ -95,7 +95,7 @@ typedef struct {
 
 static bool bind_leaf(void *self, byoc_dim_t leaf) {
   binder_t *b = self;
-  if (leaf.expr->kind == BYOC_DIM_SYMBOL && !byoc_text_map_put(&b->bound, leaf.expr->symbol, b)) b->failed = true;
+  if (leaf.expr->kind == BYOC_DIM_SYMBOL && !byoc_string_map_put(&b->bound, leaf.expr->symbol, b)) b->failed = true;
   return true;
 }
 
@@ -105,7 +105,7 @@ static void bind_type(binder_t *b, const byoc_type_t *type) {
 
 static bool leaf_is_bound(void *self, byoc_dim_t leaf) {
   const binder_t *b = self;
-  return leaf.expr->kind == BYOC_DIM_SYMBOL && byoc_text_map_find(&b->bound, leaf.expr->symbol);
+  return leaf.expr->kind == BYOC_DIM_SYMBOL && byoc_string_map_find(&b->bound, leaf.expr->symbol);
 }
 
 static byoc_status_t not_computable(const binder_t *b, const byoc_node_t *node, uint32_t result) {
@@ -145,7 +145,7 @@ static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, in
   byoc_graph_module_t *module = node->function->module;
   const char *symbol = NULL, *name = node->results[r]->name;
   do symbol = byoc_arena_format(&module->arena, "made_%llu", (unsigned long long)module->next_id++);
-  while (symbol && byoc_text_map_find(&b->bound, symbol));
+  while (symbol && byoc_string_map_find(&b->bound, symbol));
   const byoc_relation_t relation = {
       .kind = BYOC_RELATION_EQUAL,
       .left = byoc_dim_symbol(&module->arena, symbol ? symbol : "", &b->failed),
@@ -155,7 +155,7 @@ static byoc_status_t compare_made(binder_t *b, byoc_node_t *node, uint32_t r, in
       .right_name = "what the model declares for it",
   };
   const byoc_result_dim_t entry = {.result = r, .d = d, .symbol = symbol};
-  bool ok = symbol && relation.left_name && !b->failed && byoc_text_map_put(&b->bound, symbol, b) &&
+  bool ok = symbol && relation.left_name && !b->failed && byoc_string_map_put(&b->bound, symbol, b) &&
             byoc_vector_push(&b->dims, b->allocator, entry) && byoc_vector_push(&b->declared, b->allocator, relation);
   return ok ? BYOC_OK : byoc_diag_out_of_memory(b->diag);
 }
@@ -270,7 +270,7 @@ static byoc_status_t bind_block(binder_t *b, byoc_block_t *block) {
 
 byoc_status_t byoc_shapes_bind(byoc_function_t *function, byoc_diag_t *diag) {
   binder_t b = {.allocator = function->module->allocator, .diag = diag};
-  byoc_text_map_init(&b.bound, b.allocator);
+  byoc_string_map_init(&b.bound, b.allocator);
   byoc_requirer_init(&b.requirer, b.allocator, diag);
   b.requirer.is_bound = leaf_is_bound;
   b.requirer.self = &b;

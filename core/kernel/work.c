@@ -7,7 +7,7 @@
 // The trip count assumed for loops whose bounds are known only at run time.
 #define UNKNOWN_TURNS 64
 
-int64_t byoc_loop_turns(const byoc_loop_stmt_t *stmt) {
+int64_t byoc_loop_iterations(const byoc_loop_stmt_t *stmt) {
   int64_t begin, end;
   if (!byoc_loop_is_int(stmt->loop.begin, &begin) || !byoc_loop_is_int(stmt->loop.end, &end)) return -1;
   return end > begin ? end - begin : 0;
@@ -45,15 +45,15 @@ static int64_t expr_work(const byoc_loop_expr_t *expr, int depth) {
 }
 
 int64_t byoc_work_of(const byoc_loop_stmt_t *stmt) {
-  int64_t work = 0, turns;
+  int64_t work = 0, iterations;
   switch (stmt->kind) {
   case BYOC_LOOP_BLOCK:
     for (size_t i = 0; i < stmt->block.statements.count; ++i)
       work = plus(work, byoc_work_of(stmt->block.statements.data[i]));
     return work > 0 ? work : 1;
   case BYOC_LOOP_FOR:
-    turns = byoc_loop_turns(stmt);
-    work = byoc_work_times(turns < 0 ? UNKNOWN_TURNS : turns, byoc_work_of(stmt->loop.body));
+    iterations = byoc_loop_iterations(stmt);
+    work = byoc_work_times(iterations < 0 ? UNKNOWN_TURNS : iterations, byoc_work_of(stmt->loop.body));
     if (stmt->loop.kind == BYOC_LOOP_VECTOR || stmt->loop.kind == BYOC_LOOP_REDUCE) work /= 4;
     return work > 0 ? work : 1;
   case BYOC_LOOP_WHILE:

@@ -12,7 +12,7 @@
 #define BYOC_PARALLEL_WORK ((int64_t)8192)
 
 // The iterations of a `for`; -1 if they are known only at run time.
-int64_t byoc_loop_turns(const byoc_loop_stmt_t *stmt);
+int64_t byoc_loop_iterations(const byoc_loop_stmt_t *stmt);
 // Rough number of operations, at least 1; unknown trip counts count as 64. Vector loops count a quarter.
 int64_t byoc_work_of(const byoc_loop_stmt_t *stmt);
 int64_t byoc_work_times(int64_t a, int64_t b); // saturating product

@@ -35,7 +35,8 @@ static byoc_status_t check_list(const void *items, uint64_t count, const char *n
                          (unsigned long long)count);
 }
 
-byoc_status_t byoc_library_check_texts(const char *const *texts, uint64_t count, const char *name, byoc_diag_t *diag) {
+byoc_status_t byoc_library_check_strings(const char *const *texts, uint64_t count, const char *name,
+                                         byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_list(texts, count, name, diag));
   for (uint64_t i = 0; i < count; ++i) {
     if (texts[i] != NULL) continue;
@@ -87,14 +88,14 @@ byoc_compiler_entry_t byoc_library_model(const byoc_compiler_build_t *build, siz
 }
 
 static byoc_status_t check_fields(const byoc_compiler_build_t *build, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(build->targets, build->target_count, "targets", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_strings(build->targets, build->target_count, "targets", diag));
   BYOC_RETURN_IF_ERROR(check_list(build->dims, build->dim_count, "dims", diag));
   BYOC_RETURN_IF_ERROR(check_list(build->plan_threads, build->plan_thread_count, "plan_threads", diag));
   BYOC_RETURN_IF_ERROR(check_list(build->aliases, build->alias_count, "aliases", diag));
   BYOC_RETURN_IF_ERROR(
-      byoc_library_check_texts(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
+      byoc_library_check_strings(build->disabled_passes, build->disabled_pass_count, "disabled_passes", diag));
   BYOC_RETURN_IF_ERROR(
-      byoc_library_check_texts(build->optional_inputs, build->optional_input_count, "optional_inputs", diag));
+      byoc_library_check_strings(build->optional_inputs, build->optional_input_count, "optional_inputs", diag));
   BYOC_RETURN_IF_ERROR(check_models(build, diag));
   if (build->thread_count < 0 || build->queue_count < 0 || !(build->cost_budget_s >= 0)) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "thread_count, queue_count and cost_budget_s are not negative");

@@ -17,7 +17,7 @@
 byoc_status_t byoc_library_read_struct(const void *given, size_t size_bytes, const char *name, void *out,
                                        byoc_diag_t *diag);
 // The same of a list of strings, none of which is NULL.
-byoc_status_t byoc_library_check_texts(const char *const *texts, uint64_t count, const char *name, byoc_diag_t *diag);
+byoc_status_t byoc_library_check_strings(const char *const *texts, uint64_t count, const char *name, byoc_diag_t *diag);
 byoc_status_t byoc_library_check_build(const byoc_compiler_build_t *build, byoc_diag_t *diag);
 // One of the entries; of a build without any, the model, without a name.
 byoc_compiler_entry_t byoc_library_model(const byoc_compiler_build_t *build, size_t index);

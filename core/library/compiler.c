@@ -75,8 +75,8 @@ static byoc_status_t create(const byoc_compiler_options_t *given, byoc_diag_t *d
   if (given != NULL) {
     BYOC_RETURN_IF_ERROR(byoc_library_read_struct(given, sizeof(options), "byoc_compiler_options_t", &options, diag));
   }
-  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(options.plugins, options.plugin_count, "plugins", diag));
-  BYOC_RETURN_IF_ERROR(byoc_library_check_texts(options.preferred, options.preferred_count, "preferred", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_strings(options.plugins, options.plugin_count, "plugins", diag));
+  BYOC_RETURN_IF_ERROR(byoc_library_check_strings(options.preferred, options.preferred_count, "preferred", diag));
   const byoc_plugin_options_t plugins = {.paths = options.plugins,
                                          .path_count = options.plugin_count,
                                          .preferred = options.preferred,

@@ -19,7 +19,7 @@
 // A timed artifact that is kept: for one of its functions it is the fastest so far.
 typedef struct built_t {
   const byoc_cost_artifact_t *artifact;
-  size_t part;
+  size_t partition;
   const char *target;
   double cost_ns;
 } built_t;
@@ -48,7 +48,7 @@ static byoc_status_t set_unusable(const batch_t *batch, byoc_cost_task_t *task, 
                                   const char *reason) {
   task->cost_ns = INFINITY;
   task->reason = byoc_arena_format(batch->scratch, "%s%s", front, reason);
-  task->is_given_back = cause == BY_REFUSAL;
+  task->is_fallback = cause == BY_REFUSAL;
   task->failure_count += cause == BY_ITSELF;
   task->is_lasting =
       !batch->bench->is_confined && (cause == BY_REFUSAL || (cause == BY_ITSELF && task->failure_count > 1));
@@ -64,29 +64,32 @@ static bool is_time(double ns) {
 static byoc_status_t compare(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                              const byoc_cost_artifact_t *artifact) {
   byoc_cost_bench_t *bench = batch->bench;
-  byoc_cost_parts_t parts = {.artifacts = {artifact}, .artifact_count = 1, .is_checked = true};
-  const built_t *rivals[BYOC_COST_PARTS_MAX] = {0};
-  size_t place[BYOC_COST_PARTS_MAX] = {0};
+  byoc_cost_partitions_t partitions = {.artifacts = {artifact}, .artifact_count = 1, .is_checked = true};
+  const built_t *alternatives[BYOC_COST_PARTITIONS_MAX] = {0};
+  size_t place[BYOC_COST_PARTITIONS_MAX] = {0};
   for (size_t i = 0; i < count; ++i) {
-    const built_t *rival = byoc_text_map_get(&bench->built, tasks[i]->computes);
-    if (rival == NULL || !isfinite(tasks[i]->cost_ns) || strcmp(rival->target, tasks[i]->target->text) == 0) continue;
-    double ratio = tasks[i]->cost_ns / rival->cost_ns;
+    const built_t *alternative = byoc_string_map_get(&bench->built, tasks[i]->computes);
+    if (alternative == NULL || !isfinite(tasks[i]->cost_ns) || strcmp(alternative->target, tasks[i]->target->text) == 0)
+      continue;
+    double ratio = tasks[i]->cost_ns / alternative->cost_ns;
     if (ratio > CLOSE_RATIO || ratio < 1 / CLOSE_RATIO) continue;
     size_t at = 1;
-    while (at < parts.artifact_count && parts.artifacts[at] != rival->artifact) ++at;
+    while (at < partitions.artifact_count && partitions.artifacts[at] != alternative->artifact) ++at;
     if (at == BYOC_COST_ARTIFACTS_MAX) continue;
-    if (at == parts.artifact_count) parts.artifacts[parts.artifact_count++] = rival->artifact;
-    rivals[i] = rival;
+    if (at == partitions.artifact_count) partitions.artifacts[partitions.artifact_count++] = alternative->artifact;
+    alternatives[i] = alternative;
     place[i] = at;
   }
   byoc_diag_t why = {0};
   // All of them ran before, so a failure now only means that the machine is busy.
-  if (parts.artifact_count == 1 || byoc_cost_bench_run(bench, &parts, tasks, count, &why) != BYOC_OK) return BYOC_OK;
+  if (partitions.artifact_count == 1 || byoc_cost_bench_run(bench, &partitions, tasks, count, &why) != BYOC_OK)
+    return BYOC_OK;
   for (size_t i = 0; i < count; ++i) {
-    if (rivals[i] == NULL) continue;
+    if (alternatives[i] == NULL) continue;
     double own_ns = bench->board->outcomes[0][i].median_ns;
-    double rival_ns = bench->board->outcomes[place[i]][rivals[i]->part].median_ns;
-    if (is_time(own_ns) && is_time(rival_ns)) tasks[i]->cost_ns = rivals[i]->cost_ns * (own_ns / rival_ns);
+    double alternative_ns = bench->board->outcomes[place[i]][alternatives[i]->partition].median_ns;
+    if (is_time(own_ns) && is_time(alternative_ns))
+      tasks[i]->cost_ns = alternatives[i]->cost_ns * (own_ns / alternative_ns);
   }
   return BYOC_OK;
 }
@@ -99,13 +102,14 @@ static byoc_status_t keep_artifact(const batch_t *batch, byoc_cost_task_t *const
   uint64_t size = stat(artifact->path, &info) == 0 ? (uint64_t)info.st_size : 0;
   bool is_kept = false;
   for (size_t i = 0; i < count && bench->kept_bytes + size <= KEPT_BYTES; ++i) {
-    const built_t *rival = byoc_text_map_get(&bench->built, tasks[i]->computes);
-    if (!isfinite(tasks[i]->cost_ns) || (rival != NULL && rival->cost_ns <= tasks[i]->cost_ns)) continue;
+    const built_t *alternative = byoc_string_map_get(&bench->built, tasks[i]->computes);
+    if (!isfinite(tasks[i]->cost_ns) || (alternative != NULL && alternative->cost_ns <= tasks[i]->cost_ns)) continue;
     built_t *built = BYOC_ARENA_NEW(&bench->arena, built_t);
     const char *key = byoc_arena_copy_string(&bench->arena, tasks[i]->computes);
     if (built == NULL || key == NULL) return byoc_diag_out_of_memory(batch->diag);
-    *built = (built_t){.artifact = artifact, .part = i, .target = tasks[i]->target->text, .cost_ns = tasks[i]->cost_ns};
-    if (!byoc_text_map_put(&bench->built, key, built)) return byoc_diag_out_of_memory(batch->diag);
+    *built =
+        (built_t){.artifact = artifact, .partition = i, .target = tasks[i]->target->text, .cost_ns = tasks[i]->cost_ns};
+    if (!byoc_string_map_put(&bench->built, key, built)) return byoc_diag_out_of_memory(batch->diag);
     is_kept = true;
   }
   if (is_kept) bench->kept_bytes += size;
@@ -117,7 +121,7 @@ static byoc_status_t take_times(const batch_t *batch, byoc_cost_task_t *const *t
                                 const byoc_cost_artifact_t *artifact) {
   for (size_t i = 0; i < count; ++i) {
     byoc_cost_outcome_t *outcome = &batch->bench->board->outcomes[0][i];
-    if (artifact->parts[i].is_left_out) continue;
+    if (artifact->partitions[i].is_left_out) continue;
     outcome->message[sizeof(outcome->message) - 1] = '\0';
     tasks[i]->is_wrong = tasks[i]->is_wrong || outcome->status == BYOC_MISMATCH;
     if (outcome->status != BYOC_OK) {
@@ -137,7 +141,7 @@ static size_t list_rest(byoc_cost_task_t *const *tasks, size_t count, const byoc
                         int32_t without, byoc_cost_task_t **out) {
   size_t rest = 0;
   for (size_t i = 0; i < count; ++i) {
-    bool is_done = artifact != NULL && artifact->parts[i].is_left_out;
+    bool is_done = artifact != NULL && artifact->partitions[i].is_left_out;
     if (!is_done && (int32_t)i != without) out[rest++] = tasks[i];
   }
   return rest;
@@ -148,7 +152,7 @@ static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *task
 // A function of the batch failed. If the culprit is not known, halving the batch finds it.
 static byoc_status_t try_apart(const batch_t *batch, byoc_cost_task_t *const *tasks, size_t count,
                                const byoc_cost_artifact_t *artifact, int32_t culprit) {
-  byoc_cost_task_t *rest[BYOC_COST_PARTS_MAX];
+  byoc_cost_task_t *rest[BYOC_COST_PARTITIONS_MAX];
   size_t rest_count = list_rest(tasks, count, artifact, culprit, rest);
   bool is_known = culprit >= 0 && culprit < (int32_t)count;
   size_t first = is_known || rest_count < 2 ? rest_count : rest_count / 2;
@@ -161,10 +165,10 @@ static byoc_status_t run_artifact(const batch_t *batch, byoc_cost_task_t *const 
                                   byoc_cost_artifact_t *artifact) {
   byoc_cost_bench_t *bench = batch->bench;
   byoc_diag_t why = {0};
-  byoc_cost_parts_t parts = {.artifacts = {artifact}, .artifact_count = 1};
+  byoc_cost_partitions_t partitions = {.artifacts = {artifact}, .artifact_count = 1};
   int lock = byoc_cost_lock(bench->allocator);
-  byoc_status_t status = byoc_cost_bench_run(bench, &parts, tasks, count, &why);
-  int32_t culprit = bench->board->part;
+  byoc_status_t status = byoc_cost_bench_run(bench, &partitions, tasks, count, &why);
+  int32_t culprit = bench->board->partition;
   if (status != BYOC_OK) {
     byoc_cost_unlock(lock);
     (void)unlink(artifact->path);
@@ -184,10 +188,10 @@ static byoc_status_t take_refusals(const batch_t *batch, byoc_cost_task_t *const
                                    const byoc_cost_build_answer_t *answer, size_t *out_refused) {
   *out_refused = 0;
   for (size_t i = 0; i < count; ++i) {
-    if (!answer->parts[i].is_given_back) continue;
+    if (!answer->partitions[i].is_fallback) continue;
     *out_refused += 1;
     BYOC_RETURN_IF_ERROR(set_unusable(batch, tasks[i], BY_REFUSAL,
-                                      "it cannot be built: the backend declined it: ", answer->parts[i].reason));
+                                      "it cannot be built: the backend declined it: ", answer->partitions[i].reason));
   }
   return BYOC_OK;
 }
@@ -211,7 +215,7 @@ static byoc_status_t settle_build(const batch_t *batch, byoc_cost_task_t *const 
       byoc_cost_bench_artifact(batch->bench, tasks, count, building->build.output, &building->answer);
   if (artifact == NULL) return byoc_diag_out_of_memory(batch->diag);
   for (size_t i = 0; i < count; ++i) {
-    artifact->parts[i].expect = expected[i];
+    artifact->partitions[i].expect = expected[i];
     tasks[i]->is_compared = expected[i] != NULL;
   }
   return run_artifact(batch, tasks, count, artifact);
@@ -222,7 +226,7 @@ static byoc_status_t measure(const batch_t *batch, byoc_cost_task_t *const *task
   if (count == 0) return BYOC_OK;
   byoc_cost_bench_t *bench = batch->bench;
   byoc_cost_building_t *building = BYOC_ARENA_NEW(batch->scratch, byoc_cost_building_t);
-  const char *path = byoc_cost_bench_path(bench, ".so"), *expected[BYOC_COST_PARTS_MAX];
+  const char *path = byoc_cost_bench_path(bench, ".so"), *expected[BYOC_COST_PARTITIONS_MAX];
   if (path == NULL || building == NULL) return byoc_diag_out_of_memory(batch->diag);
   building->build = (byoc_cost_build_t){.count = count, .target = tasks[0]->target, .output = path};
   for (size_t i = 0; i < count; ++i) building->build.functions[i] = tasks[i]->function;

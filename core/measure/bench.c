@@ -11,7 +11,7 @@
 #include "core/base/child.h"
 #include "core/base/file.h"
 #include "core/base/log.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 
 // Extra time for a large function: assumes a slow backend with a billion operations per second, and ten runs.
 #define RUN_MS_A_GFLOP 10000
@@ -34,8 +34,8 @@ static bool is_confined(void) {
 
 byoc_status_t byoc_cost_bench_init(byoc_cost_bench_t *bench, byoc_diag_t *diag) {
   byoc_arena_init(&bench->arena, bench->allocator);
-  byoc_text_map_init(&bench->references, bench->allocator);
-  byoc_text_map_init(&bench->built, bench->allocator);
+  byoc_string_map_init(&bench->references, bench->allocator);
+  byoc_string_map_init(&bench->built, bench->allocator);
   void *shared = mmap(NULL, sizeof(*bench->board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) return byoc_diag_out_of_memory(diag);
   bench->board = shared;
@@ -81,7 +81,8 @@ byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building) {
   building->failed_by_itself = building->status == BYOC_TOOL;
   (void)byoc_remove_tree(build->folder, NULL);
   answer->message[sizeof(answer->message) - 1] = '\0';
-  for (size_t i = 0; i < BYOC_COST_PARTS_MAX; ++i) answer->parts[i].reason[sizeof(answer->parts[i].reason) - 1] = '\0';
+  for (size_t i = 0; i < BYOC_COST_PARTITIONS_MAX; ++i)
+    answer->partitions[i].reason[sizeof(answer->partitions[i].reason) - 1] = '\0';
   if (building->status == BYOC_OK && answer->step_count > BYOC_COST_STEPS_MAX) {
     building->status = byoc_diag_error(&building->why, BYOC_TOOL, "the process answered with nonsense");
   }
@@ -99,22 +100,22 @@ static uint32_t run_timeout_ms(const byoc_cost_bench_t *bench, const byoc_cost_t
   return timeout_ms < TIMEOUT_MS_MAX ? (uint32_t)timeout_ms : TIMEOUT_MS_MAX;
 }
 
-byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *parts, byoc_cost_task_t *const *tasks,
-                                  size_t count, byoc_diag_t *why) {
+byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_partitions_t *partitions,
+                                  byoc_cost_task_t *const *tasks, size_t count, byoc_diag_t *why) {
   double timeout_ms = 0;
   for (size_t i = 0; i < count; ++i) timeout_ms += run_timeout_ms(bench, tasks[i]);
   if (timeout_ms > TIMEOUT_MS_MAX) timeout_ms = TIMEOUT_MS_MAX;
   memset(bench->board, 0, sizeof(*bench->board));
-  bench->board->artifact = bench->board->part = -1;
-  parts->thread_count = bench->thread_count;
-  parts->cold_bytes = bench->cold_bytes;
-  parts->limit_ns = (int64_t)(timeout_ms * 1e6 / 2);
-  parts->board = bench->board;
+  bench->board->artifact = bench->board->partition = -1;
+  partitions->thread_count = bench->thread_count;
+  partitions->cold_bytes = bench->cold_bytes;
+  partitions->limit_ns = (int64_t)(timeout_ms * 1e6 / 2);
+  partitions->board = bench->board;
   const byoc_child_limits_t limits = {.timeout_ms = (uint32_t)timeout_ms, .memory_bytes = bench->memory_limit_bytes};
-  byoc_cost_parts_answer_t answer;
+  byoc_cost_partitions_answer_t answer;
   int64_t start_ns = byoc_now_ns();
-  byoc_status_t status = byoc_child_run(&limits, byoc_cost_run_parts, parts, &answer, sizeof(answer), why);
-  byoc_log(BYOC_LOG_DEBUG, "ran %zu artifacts of %zu functions in %.2f s", parts->artifact_count, count,
+  byoc_status_t status = byoc_child_run(&limits, byoc_cost_run_partitions, partitions, &answer, sizeof(answer), why);
+  byoc_log(BYOC_LOG_DEBUG, "ran %zu artifacts of %zu functions in %.2f s", partitions->artifact_count, count,
            (double)(byoc_now_ns() - start_ns) / 1e9);
   answer.message[sizeof(answer.message) - 1] = '\0';
   if (status == BYOC_OK && answer.status != BYOC_OK) status = byoc_diag_error(why, answer.status, "%s", answer.message);
@@ -130,18 +131,19 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
   byoc_cost_artifact_t *artifact = BYOC_ARENA_NEW(&bench->arena, byoc_cost_artifact_t);
   if (artifact == NULL) return NULL;
   artifact->path = path;
-  artifact->part_count = count;
+  artifact->partition_count = count;
   artifact->step_count = answer->step_count;
   memcpy(artifact->owners, answer->owners, sizeof(artifact->owners));
   for (size_t i = 0; i < count; ++i) {
     const byoc_block_t *body = tasks[i]->function->body;
-    artifact->parts[i] = (byoc_cost_part_t){.input_count = (uint32_t)body->parameters.count,
-                                            .output_count = (uint32_t)body->results.count,
-                                            .bytes = bytes_touched(tasks[i]),
-                                            .wild = byoc_measure_wild(tasks[i]->function, tasks[i]->target),
-                                            .relative_error = byoc_target_relative_error(tasks[i]->target),
-                                            .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
-                                            .is_left_out = answer->parts[i].is_given_back};
+    artifact->partitions[i] =
+        (byoc_cost_partition_t){.input_count = (uint32_t)body->parameters.count,
+                                .output_count = (uint32_t)body->results.count,
+                                .bytes = bytes_touched(tasks[i]),
+                                .special = byoc_measure_special_values(tasks[i]->function, tasks[i]->target),
+                                .relative_error = byoc_target_relative_error(tasks[i]->target),
+                                .limit_ms = count > 1 ? run_timeout_ms(bench, tasks[i]) : 0,
+                                .is_left_out = answer->partitions[i].is_fallback};
   }
   return artifact;
 }

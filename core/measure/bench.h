@@ -6,7 +6,7 @@
 #include "core/base/child.h"
 #include "core/base/map.h"
 #include "core/collage/estimate.h"
-#include "core/measure/parts.h"
+#include "core/measure/partitions.h"
 
 typedef struct byoc_cost_bench_t {
   byoc_allocator_t allocator;
@@ -15,7 +15,7 @@ typedef struct byoc_cost_bench_t {
   int32_t thread_count;
   uint32_t build_timeout_ms, run_timeout_ms;
   uint64_t memory_limit_bytes; // of a child, beyond what this process has mapped
-  uint64_t cold_bytes;         // see parts.h
+  uint64_t cold_bytes;         // see partitions.h
   byoc_arena_t arena;          // lives as long as the bench
   char *folder;
   byoc_map_t references; // structural hash → path of the results; NULL if there are none
@@ -37,7 +37,7 @@ typedef struct byoc_cost_task_t {
   byoc_work_t work;
   double cost_ns;         // the answer; INFINITY if it cannot be used,
   const char *reason;     // and why, in `scratch`
-  bool is_given_back;     // because the backend declined it
+  bool is_fallback;       // because the backend declined it
   bool is_wrong;          // it computed something else, at least once
   bool is_compared;       // there was a reference
   uint32_t failure_count; // how often it failed by itself
@@ -60,8 +60,8 @@ typedef struct byoc_cost_building_t {
 void byoc_cost_bench_start(byoc_cost_bench_t *bench, byoc_cost_building_t *building);
 byoc_status_t byoc_cost_bench_finish(byoc_cost_building_t *building);
 // Runs artifacts in a child, with time for these tasks.
-byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_parts_t *parts, byoc_cost_task_t *const *tasks,
-                                  size_t count, byoc_diag_t *why);
+byoc_status_t byoc_cost_bench_run(byoc_cost_bench_t *bench, byoc_cost_partitions_t *partitions,
+                                  byoc_cost_task_t *const *tasks, size_t count, byoc_diag_t *why);
 // An artifact of these tasks that was built at `path`; NULL when out of memory.
 byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size_t count,
                                                const char *path, const byoc_cost_build_answer_t *answer);

@@ -13,13 +13,13 @@
 
 #include "core/device/cost.h"
 #include "core/ir/graph.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 #include "core/targets/target.h"
 
-enum { BYOC_COST_PARTS_MAX = 32, BYOC_COST_STEPS_MAX = 4096 };
+enum { BYOC_COST_PARTITIONS_MAX = 32, BYOC_COST_STEPS_MAX = 4096 };
 
 typedef struct byoc_cost_build_t {
-  const byoc_function_t *functions[BYOC_COST_PARTS_MAX]; // of one module
+  const byoc_function_t *functions[BYOC_COST_PARTITIONS_MAX]; // of one module
   size_t count;
   const byoc_target_t *target;
   const byoc_target_t *native; // "c"; may be `target`
@@ -28,8 +28,8 @@ typedef struct byoc_cost_build_t {
   bool in_haste;      // compile fast: they run once
   const char *folder; // where temporary files may be left: the parent removes it
   const char *output; // the artifact; NULL: run them by the evaluator, on the data of byoc_measure_fill
-  const char *results[BYOC_COST_PARTS_MAX]; // files for the evaluator's results, by part
-  byoc_wild_t wild[BYOC_COST_PARTS_MAX];    // by part: whether and how it is compared on special values
+  const char *results[BYOC_COST_PARTITIONS_MAX];           // files for the evaluator's results, by part
+  byoc_special_values_t special[BYOC_COST_PARTITIONS_MAX]; // by part: whether and how it is compared on special values
   bool compares; // the files hold results of another target: the evaluator computes some of them, and they are compared
   double relative_error; // of that target
   uint32_t run_limit_s;  // an evaluation that runs longer ends the process by SIGALRM; 0: never
@@ -44,10 +44,10 @@ typedef struct byoc_cost_build_answer_t {
   uint32_t step_count; // steps that the artifact's profile entry reports
   char message[1000];
   struct {
-    bool is_given_back; // the backend declined it
-    char reason[200];   // why the backend declined it, or the difference
-    bool is_wrong;      // of `compares`
-  } parts[BYOC_COST_PARTS_MAX];
+    bool is_fallback; // the backend declined it
+    char reason[200]; // why the backend declined it, or the difference
+    bool is_wrong;    // of `compares`
+  } partitions[BYOC_COST_PARTITIONS_MAX];
   // For each step the part that it belongs to, in the order of the profile: commands of devices come last. Copies
   // belong to no part: operands are on the part's device.
   uint8_t owners[BYOC_COST_STEPS_MAX];

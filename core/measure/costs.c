@@ -164,7 +164,7 @@ static byoc_status_t look_up(void *self, const byoc_function_t *function, const 
   if (!answer_from_database(m, key.id, target, arena, &record)) return BYOC_OK;
   out_price->cost_ns = record.cost_ns;
   out_price->reason = record.reason;
-  out_price->is_given_back = record.is_given_back;
+  out_price->is_fallback = record.is_fallback;
   return BYOC_OK;
 }
 
@@ -181,7 +181,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
   const char *operators = question->key.operators, *target = task->target->kind->name;
   question->request->cost_ns = task->cost_ns;
   question->request->reason = isfinite(task->cost_ns) ? NULL : task->reason;
-  question->request->is_given_back = task->is_given_back;
+  question->request->is_fallback = task->is_fallback;
   question->request->is_passing = !task->is_lasting;
   question->request->is_wrong = task->is_wrong;
   m->statistics.measured += 1;
@@ -200,7 +200,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
     const byoc_cost_record_t record = {.key = question->key,
                                        .cost_ns = task->cost_ns,
                                        .reason = question->request->reason,
-                                       .is_given_back = task->is_given_back};
+                                       .is_fallback = task->is_fallback};
     byoc_cost_database_put(m->options.database, &record);
   }
   if (isfinite(task->cost_ns)) {
@@ -222,7 +222,7 @@ static byoc_status_t take_answer(byoc_cost_measurer_t *m, const question_t *ques
 static bool take_batch(question_t *questions, size_t count, bool *asked, question_t **out, size_t *out_count) {
   double bytes = 0;
   *out_count = 0;
-  for (size_t i = 0; i < count && *out_count < BYOC_COST_PARTS_MAX; ++i) {
+  for (size_t i = 0; i < count && *out_count < BYOC_COST_PARTITIONS_MAX; ++i) {
     const byoc_cost_task_t *task = &questions[i].task;
     if (asked[i] || (*out_count > 0 && task->target != out[0]->task.target)) continue;
     if (*out_count > 0 && bytes + task->work.bytes > (double)BATCH_BYTES) continue;
@@ -234,8 +234,8 @@ static bool take_batch(question_t *questions, size_t count, bool *asked, questio
 }
 
 static byoc_status_t measure(byoc_cost_measurer_t *m, question_t *questions, size_t count, byoc_diag_t *diag) {
-  question_t *batch[BYOC_COST_PARTS_MAX];
-  byoc_cost_task_t *tasks[BYOC_COST_PARTS_MAX];
+  question_t *batch[BYOC_COST_PARTITIONS_MAX];
+  byoc_cost_task_t *tasks[BYOC_COST_PARTITIONS_MAX];
   size_t batch_count = 0;
   bool *asked = BYOC_ARENA_ARRAY(&m->call, bool, count);
   if (asked == NULL) return byoc_diag_out_of_memory(diag);
@@ -263,7 +263,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     byoc_price_request_t *request = &requests[i];
     request->cost_ns = INFINITY;
     request->reason = NULL;
-    request->is_given_back = request->is_passing = request->is_wrong = false;
+    request->is_fallback = request->is_passing = request->is_wrong = false;
     if (!byoc_cost_can_be_run(request->function)) {
       BYOC_RETURN_IF_ERROR(estimate(m, request->function, request->target, diag, &request->cost_ns));
       continue;
@@ -275,7 +275,7 @@ static byoc_status_t price_all(void *self, byoc_price_request_t *requests, size_
     if (answer_from_database(m, question->key.id, request->target, &m->call, &record)) {
       request->cost_ns = record.cost_ns;
       request->reason = record.reason;
-      request->is_given_back = record.is_given_back;
+      request->is_fallback = record.is_fallback;
       continue;
     }
     question->task = (byoc_cost_task_t){.function = request->function,

@@ -13,7 +13,7 @@
 // at the same time take turns in timing (a lock in the cache folder).
 //
 // A cost is the time of one call in a model of `model_bytes`: weights are as far from the processor as a run of that
-// model leaves them, inputs were just written (core/measure/parts.h). If another target's artifact for the same
+// model leaves them, inputs were just written (core/measure/partitions.h). If another target's artifact for the same
 // function is about as fast, both are timed once more in turns, and the difference counts.
 //
 // Functions with symbolic dimensions, sequences, optionals or strings are not measured but estimated

@@ -59,13 +59,13 @@ void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *
   }
 }
 
-void byoc_measure_fill_wild(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state) {
-  static const double wild[] = {(double)NAN, 0.0, (double)INFINITY, 1e-40, -(double)INFINITY, -0.0, -1e-40};
+void byoc_measure_fill_special(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state) {
+  static const double special[] = {(double)NAN, 0.0, (double)INFINITY, 1e-40, -(double)INFINITY, -0.0, -1e-40};
   byoc_measure_fill(dtype, data, size_bytes, state);
   const size_t bits = byoc_dtype_bits(dtype);
   if (!byoc_dtype_is_any_float(dtype) || bits < 8) return;
   const size_t count = size_bytes * 8 / bits, first = count > 0 ? next_random(state) % WILD_DISTANCE % count : 0;
   for (size_t i = first, k = 0; i < count; i += WILD_DISTANCE, ++k) {
-    byoc_element_set_f64(dtype, data, i, wild[(k + first) % (sizeof(wild) / sizeof(wild[0]))]);
+    byoc_element_set_f64(dtype, data, i, special[(k + first) % (sizeof(special) / sizeof(special[0]))]);
   }
 }

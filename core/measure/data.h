@@ -13,6 +13,6 @@
 void byoc_measure_fill(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state);
 // The same with NaN, infinities, zeros and subnormal numbers among the floats: few, so that sums of many elements are
 // not all NaN.
-void byoc_measure_fill_wild(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state);
+void byoc_measure_fill_special(uint32_t dtype, void *data, size_t size_bytes, uint64_t *state);
 
 #endif // BYOC_CORE_MEASURE_DATA_H_

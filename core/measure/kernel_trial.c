@@ -10,7 +10,7 @@
 #include "core/kernel/interpret.h"
 #include "core/measure/compare.h"
 #include "core/measure/data.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 #include "core/measure/window.h"
 
 // A trial uses at most this much memory.
@@ -24,7 +24,7 @@ enum { SEEDS = 3, MOST_PARAMETERS = 64 };
 
 typedef struct trial_t {
   const byoc_kernel_trial_t *trial;
-  const byoc_loop_kernel_t *part; // the part of a long kernel that is interpreted; NULL: all of it
+  const byoc_loop_kernel_t *partition; // the part of a long kernel that is interpreted; NULL: all of it
   byoc_arena_t arena;
   byoc_runtime_t runtime;
   uint64_t seed;
@@ -119,7 +119,7 @@ static const byoc_host_buffer_t *constant_of(const trial_t *t, uint32_t input) {
   return buffer != NULL && buffer->kind == BYOC_HOST_BUFFER_CONSTANT ? buffer : NULL;
 }
 
-static void fill(trial_t *t, bool is_wild) {
+static void fill(trial_t *t, bool is_special) {
   const byoc_loop_kernel_t *kernel = t->trial->kernel;
   uint64_t random = t->seed;
   for (uint32_t i = 0; i < kernel->input_count; ++i) {
@@ -129,8 +129,8 @@ static void fill(trial_t *t, bool is_wild) {
     if (fits) {
       memcpy(tensor->data, constant->data, t->sizes[i]);
     } else {
-      (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(kernel->parameters.data[i]->dtype, tensor->data,
-                                                             t->sizes[i], &random);
+      (is_special ? byoc_measure_fill_special : byoc_measure_fill)(kernel->parameters.data[i]->dtype, tensor->data,
+                                                                   t->sizes[i], &random);
     }
   }
 }
@@ -172,12 +172,12 @@ static void spoil(const trial_t *t) {
   }
 }
 
-static byoc_status_t compare(const trial_t *t, bool is_wild, byoc_diag_t *why) {
+static byoc_status_t compare(const trial_t *t, bool is_special, byoc_diag_t *why) {
   const byoc_loop_kernel_t *kernel = t->trial->kernel;
   for (uint32_t i = 0; i < kernel->output_count; ++i) {
     const uint32_t at = byoc_loop_tensor_index(kernel, kernel->input_count + i);
     char name[64];
-    snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_wild ? " on NaN and infinities" : "");
+    snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_special ? " on NaN and infinities" : "");
     BYOC_RETURN_IF_ERROR(byoc_cost_check(kernel->parameters.data[kernel->input_count + i]->dtype, t->expected[i],
                                          t->tensors[at].data, t->counts[at], name, why));
   }
@@ -185,28 +185,28 @@ static byoc_status_t compare(const trial_t *t, bool is_wild, byoc_diag_t *why) {
 }
 
 // BYOC_MISMATCH if they differ, BYOC_UNSUPPORTED if the interpreter cannot run it so.
-static byoc_status_t try_data(trial_t *t, byoc_packed_function_t function, bool is_wild, byoc_diag_t *why) {
-  const byoc_loop_kernel_t *kernel = t->trial->kernel, *part = t->part;
-  fill(t, is_wild);
+static byoc_status_t try_data(trial_t *t, byoc_packed_function_t function, bool is_special, byoc_diag_t *why) {
+  const byoc_loop_kernel_t *kernel = t->trial->kernel, *partition = t->partition;
+  fill(t, is_special);
   spoil(t);
-  if (part == NULL && !interpret(t, kernel)) return BYOC_UNSUPPORTED;
+  if (partition == NULL && !interpret(t, kernel)) return BYOC_UNSUPPORTED;
   const byoc_call_t call = make_call(t, t->tensors);
   const int32_t status = function(&call);
-  if (status != BYOC_OK && part != NULL) return BYOC_UNSUPPORTED;
+  if (status != BYOC_OK && partition != NULL) return BYOC_UNSUPPORTED;
   if (status != BYOC_OK) return byoc_diag_error(why, BYOC_MISMATCH, "it fails (%s)", byoc_status_name(status));
-  for (uint32_t i = 0; i < kernel->output_count && part != NULL; ++i) {
+  for (uint32_t i = 0; i < kernel->output_count && partition != NULL; ++i) {
     const uint32_t at = byoc_loop_tensor_index(kernel, kernel->input_count + i);
     memcpy(t->expected[i], t->tensors[at].data, t->sizes[at]); // some iterations write over it
   }
-  if (part != NULL && !interpret(t, part)) return BYOC_UNSUPPORTED;
-  return compare(t, is_wild, why);
+  if (partition != NULL && !interpret(t, partition)) return BYOC_UNSUPPORTED;
+  return compare(t, is_special, why);
 }
 
 // A difference must occur on other data too.
-static byoc_kernel_verdict_t try_seeds(trial_t *t, byoc_packed_function_t function, bool is_wild, byoc_diag_t *why) {
+static byoc_kernel_verdict_t try_seeds(trial_t *t, byoc_packed_function_t function, bool is_special, byoc_diag_t *why) {
   for (uint64_t seed = BYOC_MEASURE_SEED; seed < BYOC_MEASURE_SEED + SEEDS; ++seed) {
     t->seed = seed;
-    const byoc_status_t status = try_data(t, function, is_wild, why);
+    const byoc_status_t status = try_data(t, function, is_special, why);
     if (status != BYOC_MISMATCH) return status == BYOC_OK ? BYOC_KERNEL_RIGHT : BYOC_KERNEL_UNCHECKED;
   }
   return BYOC_KERNEL_WRONG;
@@ -215,12 +215,12 @@ static byoc_kernel_verdict_t try_seeds(trial_t *t, byoc_packed_function_t functi
 static byoc_kernel_verdict_t try_sizes(trial_t *t, byoc_packed_function_t function, byoc_diag_t *why) {
   t->bytes = 0;
   byoc_arena_init(&t->arena, byoc_allocator_system());
-  t->part = byoc_kernel_take_windows(t->trial->kernel, t->trial->call->function, &t->arena);
+  t->partition = byoc_kernel_take_windows(t->trial->kernel, t->trial->call->function, &t->arena);
   byoc_kernel_verdict_t verdict =
       make_tensors(t) ? try_seeds(t, function, false, why) : (byoc_kernel_verdict_t)BYOC_KERNEL_UNCHECKED;
   const byoc_host_instruction_t *call = t->trial->call;
-  const bool takes_wild = call->function != NULL && byoc_measure_takes_wild(call->function);
-  if (verdict == BYOC_KERNEL_RIGHT && takes_wild && try_seeds(t, function, true, why) == BYOC_KERNEL_WRONG) {
+  const bool takes_special = call->function != NULL && byoc_measure_takes_special(call->function);
+  if (verdict == BYOC_KERNEL_RIGHT && takes_special && try_seeds(t, function, true, why) == BYOC_KERNEL_WRONG) {
     verdict = BYOC_KERNEL_WRONG;
   }
   byoc_arena_deinit(&t->arena);

@@ -7,7 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/ir/structural.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 #include "core/op/op.h"
 
 // With fewer operations than this, evaluating takes less time than a compiler.
@@ -30,16 +30,16 @@ static kind_t kind_of(const byoc_cost_task_t *task) {
 
 // Tasks of one kind.
 typedef struct wanted_t {
-  byoc_cost_task_t *tasks[BYOC_COST_PARTS_MAX];
-  const char *paths[BYOC_COST_PARTS_MAX], *keys[BYOC_COST_PARTS_MAX];
-  size_t index[BYOC_COST_PARTS_MAX]; // index among all tasks
+  byoc_cost_task_t *tasks[BYOC_COST_PARTITIONS_MAX];
+  const char *paths[BYOC_COST_PARTITIONS_MAX], *keys[BYOC_COST_PARTITIONS_MAX];
+  size_t index[BYOC_COST_PARTITIONS_MAX]; // index among all tasks
   size_t count;
   byoc_cost_building_t building;
 } wanted_t;
 
 struct byoc_cost_references_t {
   wanted_t wanted[KIND_COUNT];
-  const char *known[BYOC_COST_PARTS_MAX];
+  const char *known[BYOC_COST_PARTITIONS_MAX];
   size_t count;
 };
 
@@ -54,7 +54,7 @@ static bool start(byoc_cost_bench_t *bench, byoc_cost_task_t *const *tasks, size
   for (size_t i = 0; i < count; ++i) {
     building->build.functions[i] = tasks[i]->function;
     building->build.results[i] = paths[i];
-    building->build.wild[i] = byoc_measure_wild(tasks[i]->function, tasks[i]->target);
+    building->build.special[i] = byoc_measure_special_values(tasks[i]->function, tasks[i]->target);
   }
   if (path != NULL) byoc_cost_bench_start(bench, building);
   return path != NULL;
@@ -68,9 +68,9 @@ static byoc_status_t finish(byoc_cost_bench_t *bench, byoc_cost_task_t *const *t
   if (status != BYOC_OK || output == NULL) return status;
   byoc_cost_artifact_t *artifact = byoc_cost_bench_artifact(bench, tasks, count, output, &building->answer);
   if (artifact == NULL) return byoc_diag_out_of_memory(&building->why);
-  for (size_t i = 0; i < count; ++i) artifact->parts[i].record = paths[i];
-  byoc_cost_parts_t parts = {.artifacts = {artifact}, .artifact_count = 1, .once = true};
-  status = byoc_cost_bench_run(bench, &parts, tasks, count, &building->why);
+  for (size_t i = 0; i < count; ++i) artifact->partitions[i].record = paths[i];
+  byoc_cost_partitions_t partitions = {.artifacts = {artifact}, .artifact_count = 1, .once = true};
+  status = byoc_cost_bench_run(bench, &partitions, tasks, count, &building->why);
   (void)unlink(output);
   return status;
 }
@@ -99,7 +99,7 @@ static byoc_status_t add_task(byoc_cost_bench_t *bench, byoc_cost_task_t *task, 
   const char *key = byoc_arena_format(&bench->arena, "%016llx", (unsigned long long)hash);
   const char *path = byoc_cost_bench_path(bench, ".results");
   if (key == NULL || path == NULL) return byoc_diag_out_of_memory(diag);
-  const byoc_map_entry_t *known = byoc_text_map_find(&bench->references, key);
+  const byoc_map_entry_t *known = byoc_string_map_find(&bench->references, key);
   if (known != NULL) {
     begun->known[index] = known->value;
     return BYOC_OK;
@@ -136,7 +136,7 @@ byoc_status_t byoc_cost_references_end(byoc_cost_bench_t *bench, byoc_cost_refer
     const wanted_t *wanted = &begun->wanted[k];
     for (size_t i = 0; i < wanted->count; ++i) {
       out_paths[wanted->index[i]] = wanted->paths[i];
-      if (!byoc_text_map_put(&bench->references, wanted->keys[i], (void *)(uintptr_t)wanted->paths[i])) {
+      if (!byoc_string_map_put(&bench->references, wanted->keys[i], (void *)(uintptr_t)wanted->paths[i])) {
         return byoc_diag_out_of_memory(diag);
       }
     }

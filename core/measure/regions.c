@@ -73,7 +73,7 @@ static void compare(work_t *w, byoc_region_trial_t *trial, const char *path) {
                                              .count = 1,
                                              .target = trials->native,
                                              .results = {path},
-                                             .wild = {byoc_measure_wild(trial->function, trials->target)},
+                                             .special = {byoc_measure_special_values(trial->function, trials->target)},
                                              .compares = true,
                                              .relative_error = byoc_target_relative_error(trials->target)}};
   w->bench->build_timeout_ms = (uint32_t)(limit_ns / 1000000) + 1;
@@ -85,9 +85,9 @@ static void compare(work_t *w, byoc_region_trial_t *trial, const char *path) {
     byoc_log(BYOC_LOG_INFO, "'%s' is not checked: %s", trial->function->name, building.why.message);
     return;
   }
-  trial->is_wrong = building.answer.parts[0].is_wrong;
+  trial->is_wrong = building.answer.partitions[0].is_wrong;
   trial->is_right = !trial->is_wrong;
-  snprintf(trial->message, sizeof(trial->message), "%s", building.answer.parts[0].reason);
+  snprintf(trial->message, sizeof(trial->message), "%s", building.answer.partitions[0].reason);
 }
 
 static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t count);
@@ -122,7 +122,7 @@ static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t coun
     const byoc_work_t work = byoc_function_work(trials[i].function);
     building->build.run_limit_s += (uint32_t)((work.product_flops + work.other_flops) / 1e9 * RUN_S_A_GFLOP);
     building->build.functions[i] = trials[i].function;
-    building->build.wild[i] = byoc_measure_wild(trials[i].function, w->trials->target);
+    building->build.special[i] = byoc_measure_special_values(trials[i].function, w->trials->target);
     building->build.results[i] = byoc_cost_bench_path(bench, ".results");
     if (building->build.results[i] == NULL) return byoc_diag_out_of_memory(w->diag);
   }
@@ -130,7 +130,7 @@ static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t coun
   byoc_cost_bench_start(bench, building);
   if (byoc_cost_bench_finish(building) != BYOC_OK) return try_apart(w, trials, count, building);
   for (size_t i = 0; i < count; ++i) {
-    if (!building->answer.parts[i].is_given_back) compare(w, &trials[i], building->build.results[i]);
+    if (!building->answer.partitions[i].is_fallback) compare(w, &trials[i], building->build.results[i]);
   }
   return BYOC_OK;
 }
@@ -144,9 +144,10 @@ byoc_status_t byoc_regions_try(const byoc_region_trials_t *trials, byoc_allocato
                              .memory_limit_bytes = MEMORY_LIMIT};
   work_t w = {.trials = trials, .bench = &bench, .diag = diag};
   byoc_status_t status = byoc_cost_bench_init(&bench, diag);
-  for (size_t first = 0; first < trials->count && status == BYOC_OK; first += BYOC_COST_PARTS_MAX) {
+  for (size_t first = 0; first < trials->count && status == BYOC_OK; first += BYOC_COST_PARTITIONS_MAX) {
     const size_t rest = trials->count - first;
-    status = try_all(&w, trials->trials + first, rest < BYOC_COST_PARTS_MAX ? rest : (size_t)BYOC_COST_PARTS_MAX);
+    status =
+        try_all(&w, trials->trials + first, rest < BYOC_COST_PARTITIONS_MAX ? rest : (size_t)BYOC_COST_PARTITIONS_MAX);
   }
   byoc_cost_bench_deinit(&bench);
   *out_spent_ns = w.spent_ns;

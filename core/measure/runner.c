@@ -73,12 +73,12 @@ byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc
   return BYOC_OK;
 }
 
-void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild) {
+void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_special) {
   const byoc_tensor_info_t *infos = runner->table->inputs;
   uint64_t random = BYOC_MEASURE_SEED;
   for (uint32_t i = first; i < first + count; ++i) {
-    (is_wild ? byoc_measure_fill_wild : byoc_measure_fill)(infos[i].dtype, runner->inputs[i],
-                                                           (size_t)infos[i].size_bytes, &random);
+    (is_special ? byoc_measure_fill_special : byoc_measure_fill)(infos[i].dtype, runner->inputs[i],
+                                                                 (size_t)infos[i].size_bytes, &random);
   }
 }
 
@@ -95,14 +95,15 @@ static size_t bytes_of(const byoc_cost_runner_t *runner, uint32_t first, uint32_
   return size;
 }
 
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
-                                     double relative_error, const char *path, byoc_diag_t *diag) {
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     byoc_special_values_t special, double relative_error, const char *path,
+                                     byoc_diag_t *diag) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &view));
   byoc_status_t status = BYOC_OK;
-  const bool is_wild = wild != BYOC_WILD_NONE;
-  size_t offset = is_wild ? bytes_of(runner, first, count) : 0;
-  if (is_wild && view.size_bytes <= offset) count = 0; // the reference has no such results
+  const bool is_special = special != BYOC_WILD_NONE;
+  size_t offset = is_special ? bytes_of(runner, first, count) : 0;
+  if (is_special && view.size_bytes <= offset) count = 0; // the reference has no such results
   for (uint32_t i = 0; i < count && status == BYOC_OK; ++i) {
     const byoc_tensor_info_t *info = &runner->table->outputs[first + i];
     size_t size = (size_t)info->size_bytes, elements = 1;
@@ -111,8 +112,8 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
       status = byoc_diag_error(diag, BYOC_INTERNAL, "the reference has fewer results");
     } else {
       char name[64];
-      snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_wild ? " on NaN and infinities" : "");
-      status = (wild == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
+      snprintf(name, sizeof(name), "output%u%s", (unsigned)i, is_special ? " on NaN and infinities" : "");
+      status = (special == BYOC_WILD_SPREADS ? byoc_cost_check_spread : byoc_cost_check_within)(
           relative_error, info->dtype, view.data + offset, runner->outputs[first + i], elements, name, diag);
     }
     offset += size;
@@ -124,15 +125,15 @@ byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t 
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
                                      const byoc_bytes_t *kept, const char *path, byoc_arena_t *arena,
                                      byoc_diag_t *diag) {
-  byoc_bytes_t *parts = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count + 1);
-  if (parts == NULL) return byoc_diag_out_of_memory(diag);
-  size_t part_count = 0;
-  if (kept != NULL) parts[part_count++] = *kept;
+  byoc_bytes_t *partitions = BYOC_ARENA_ARRAY(arena, byoc_bytes_t, count + 1);
+  if (partitions == NULL) return byoc_diag_out_of_memory(diag);
+  size_t partition_count = 0;
+  if (kept != NULL) partitions[partition_count++] = *kept;
   for (uint32_t i = 0; i < count; ++i) {
     const size_t size = (size_t)runner->table->outputs[first + i].size_bytes;
-    parts[part_count++] = (byoc_bytes_t){runner->outputs[first + i], size};
+    partitions[partition_count++] = (byoc_bytes_t){runner->outputs[first + i], size};
   }
-  return byoc_file_write_parts(path, parts, part_count, diag);
+  return byoc_file_write_parts(path, partitions, partition_count, diag);
 }
 
 byoc_status_t byoc_cost_runner_keep(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
@@ -142,9 +143,9 @@ byoc_status_t byoc_cost_runner_keep(const byoc_cost_runner_t *runner, uint32_t f
   *out_kept = (byoc_bytes_t){kept, size};
   if (kept == NULL) return byoc_diag_out_of_memory(diag);
   for (uint32_t i = 0; i < count; ++i) {
-    const size_t part = (size_t)runner->table->outputs[first + i].size_bytes;
-    memcpy(kept, runner->outputs[first + i], part);
-    kept += part;
+    const size_t partition = (size_t)runner->table->outputs[first + i].size_bytes;
+    memcpy(kept, runner->outputs[first + i], partition);
+    kept += partition;
   }
   return BYOC_OK;
 }

@@ -7,7 +7,7 @@
 #include "core/base/diag.h"
 #include "core/base/file.h"
 #include "core/loader/loader.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 
 typedef struct byoc_cost_runner_t {
   const byoc_artifact_t *table;
@@ -26,7 +26,7 @@ void byoc_cost_runner_let_threads_sleep(void);
 byoc_status_t byoc_cost_runner_open(const char *path, int32_t thread_count, byoc_arena_t *arena, byoc_diag_t *diag,
                                     byoc_cost_runner_t *out_runner);
 // Fills inputs `first` to `first + count` with byoc_measure_fill's data, from its beginning, or with special values.
-void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_wild);
+void byoc_cost_runner_fill(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, bool is_special);
 // Classifies the status of a call: BYOC_TOOL if the code failed by itself, BYOC_OUT_OF_MEMORY or BYOC_IO if it reports
 // a lack of memory or descriptors. The reason begins with `what`, e.g. "it failed".
 byoc_status_t byoc_cost_runner_result(const byoc_cost_runner_t *runner, int32_t status, const char *what,
@@ -36,8 +36,9 @@ byoc_status_t byoc_cost_runner_run(const byoc_cost_runner_t *runner, byoc_diag_t
 // Compares the data of these outputs, one after the other, with a file (byoc_cost_check_within). The file has results
 // for ordinary inputs and, unless the reference failed on them, for special ones behind those: `wild` asks for the
 // latter.
-byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count, byoc_wild_t wild,
-                                     double relative_error, const char *path, byoc_diag_t *diag);
+byoc_status_t byoc_cost_runner_check(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,
+                                     byoc_special_values_t special, double relative_error, const char *path,
+                                     byoc_diag_t *diag);
 // Writes such a file: the kept results of the run on ordinary inputs, and these outputs behind them. `kept` NULL: only
 // these.
 byoc_status_t byoc_cost_runner_write(const byoc_cost_runner_t *runner, uint32_t first, uint32_t count,

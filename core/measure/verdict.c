@@ -18,9 +18,9 @@ static byoc_status_t begin(byoc_sha256_t *hasher, const char *what, byoc_diag_t 
   byoc_machine_identity(&machine);
   const bool failed = machine.failed;
   byoc_sha256_init(hasher);
-  byoc_sha256_update_text(hasher, kind);
-  byoc_sha256_update_text(hasher, what);
-  byoc_sha256_update_text(hasher, failed ? "" : machine.data);
+  byoc_sha256_update_string(hasher, kind);
+  byoc_sha256_update_string(hasher, what);
+  byoc_sha256_update_string(hasher, failed ? "" : machine.data);
   byoc_string_deinit(&machine);
   return failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
 }
@@ -37,8 +37,8 @@ byoc_status_t byoc_verdict_of_region(const byoc_function_t *function, const byoc
   byoc_status_t status = byoc_cost_key_make(&inputs, &arena, diag, &key);
   if (status == BYOC_OK) status = begin(&hasher, "region", diag);
   if (status == BYOC_OK) {
-    byoc_sha256_update_text(&hasher, key.id);
-    byoc_sha256_update_text(&hasher, key.signature);
+    byoc_sha256_update_string(&hasher, key.id);
+    byoc_sha256_update_string(&hasher, key.signature);
     *out_key = byoc_sha256_finish(&hasher);
   }
   byoc_arena_deinit(&arena);
@@ -63,9 +63,9 @@ byoc_status_t byoc_verdict_of_kernel(const byoc_loop_kernel_t *kernel, const byo
     status = byoc_diag_error(diag, status, "the kernel '%s' cannot be emitted as C", kernel->name);
   }
   if (status == BYOC_OK) {
-    byoc_sha256_update_text(&hasher, text.data);
-    byoc_sha256_update_text(&hasher, version);
-    for (size_t i = 0; i < unit->flag_count; ++i) byoc_sha256_update_text(&hasher, unit->flags[i]);
+    byoc_sha256_update_string(&hasher, text.data);
+    byoc_sha256_update_string(&hasher, version);
+    for (size_t i = 0; i < unit->flag_count; ++i) byoc_sha256_update_string(&hasher, unit->flags[i]);
     *out_key = byoc_sha256_finish(&hasher);
   }
   byoc_string_deinit(&text);

@@ -59,10 +59,10 @@ const byoc_loop_kernel_t *byoc_kernel_take_windows(const byoc_loop_kernel_t *ker
   const int64_t width = affordable / (int64_t)windows > 1 ? affordable / (int64_t)windows : 1;
   const int64_t firsts[WINDOWS_AT_MOST] = {begin, end - width, begin + (end - begin) / 2};
   const size_t count = kernel->body->block.statements.count;
-  byoc_loop_kernel_t *part = byoc_arena_copy(arena, kernel, sizeof(*kernel));
+  byoc_loop_kernel_t *partition = byoc_arena_copy(arena, kernel, sizeof(*kernel));
   byoc_loop_stmt_t *body = byoc_arena_copy(arena, kernel->body, sizeof(*kernel->body));
   byoc_loop_stmt_t **statements = BYOC_ARENA_ARRAY(arena, byoc_loop_stmt_t *, count + windows);
-  if (part == NULL || body == NULL || statements == NULL) return NULL;
+  if (partition == NULL || body == NULL || statements == NULL) return NULL;
   for (size_t i = 0; i + 1 < count; ++i) statements[i] = kernel->body->block.statements.data[i];
   for (size_t w = 0; w < windows; ++w) {
     const int64_t last = firsts[w] + width < end ? firsts[w] + width : end;
@@ -71,6 +71,6 @@ const byoc_loop_kernel_t *byoc_kernel_take_windows(const byoc_loop_kernel_t *ker
   }
   body->block.statements.data = statements;
   body->block.statements.count = count - 1 + windows;
-  part->body = body;
-  return part;
+  partition->body = body;
+  return partition;
 }

@@ -70,7 +70,7 @@ static byoc_status_t find(const byoc_runtime_module_t *module, const char *name,
 static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   const library_t *library = self;
   if (!symbol->defined || !symbol->global || symbol->hidden) return BYOC_OK;
-  byoc_map_entry_t *entry = byoc_text_map_find(library->symbols, symbol->name);
+  byoc_map_entry_t *entry = byoc_string_map_find(library->symbols, symbol->name);
   if (entry != NULL) entry->value = library->symbols;
   return BYOC_OK;
 }
@@ -117,12 +117,12 @@ static byoc_status_t check_symbols(const byoc_runtime_module_t *module, const by
 byoc_status_t byoc_runtime_module_check_outside(const byoc_runtime_module_t *module, byoc_diag_t *diag) {
   if (module->needed.count == 0) return BYOC_OK;
   byoc_map_t symbols;
-  byoc_text_map_init(&symbols, module->allocator);
+  byoc_string_map_init(&symbols, module->allocator);
   bool ok = true;
   for (size_t i = 0; i < module->symbols.count && ok; ++i) {
-    ok = byoc_text_map_put(&symbols, module->symbols.data[i], NULL);
+    ok = byoc_string_map_put(&symbols, module->symbols.data[i], NULL);
   }
-  if (ok && module->setup_symbol != NULL) ok = byoc_text_map_put(&symbols, module->setup_symbol, NULL);
+  if (ok && module->setup_symbol != NULL) ok = byoc_string_map_put(&symbols, module->setup_symbol, NULL);
   byoc_status_t status = ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < module->needed.count && status == BYOC_OK; ++i) {
     char path[MAX_PATH_BYTES];

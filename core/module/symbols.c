@@ -20,7 +20,7 @@ static char found_marker;
 static byoc_status_t visit_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   search_t *search = self;
   if (!symbol->defined || symbol->name[0] == '\0') return BYOC_OK;
-  byoc_map_entry_t *entry = byoc_text_map_find(&search->wanted, symbol->name);
+  byoc_map_entry_t *entry = byoc_string_map_find(&search->wanted, symbol->name);
   if (entry == NULL) return BYOC_OK;
   if (symbol->global) entry->value = &found_marker;
   if (!symbol->global) search->local = entry->text;
@@ -47,14 +47,14 @@ static byoc_status_t visit_object(search_t *search, const char *name, const byoc
 byoc_status_t byoc_runtime_module_check_objects(const byoc_runtime_module_t *module, const byoc_bytes_t *objects,
                                                 size_t object_count, byoc_diag_t *diag) {
   search_t search = {.diag = diag};
-  byoc_text_map_init(&search.wanted, module->allocator);
+  byoc_string_map_init(&search.wanted, module->allocator);
   byoc_status_t status = BYOC_OK;
   bool ok = true;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
-    ok = byoc_text_map_put(&search.wanted, module->symbols.data[i], NULL);
+    ok = byoc_string_map_put(&search.wanted, module->symbols.data[i], NULL);
   }
-  if (ok && module->engine_symbol != NULL) ok = byoc_text_map_put(&search.wanted, module->engine_symbol, NULL);
-  if (ok && module->setup_symbol != NULL) ok = byoc_text_map_put(&search.wanted, module->setup_symbol, NULL);
+  if (ok && module->engine_symbol != NULL) ok = byoc_string_map_put(&search.wanted, module->engine_symbol, NULL);
+  if (ok && module->setup_symbol != NULL) ok = byoc_string_map_put(&search.wanted, module->setup_symbol, NULL);
   if (!ok) status = byoc_diag_out_of_memory(diag);
 
   for (size_t i = 0; i < object_count && status == BYOC_OK; i++) {

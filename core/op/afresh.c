@@ -148,7 +148,7 @@ typedef struct {
 
 static bool note_symbol(void *self, byoc_dim_t leaf) {
   namer_t *n = self;
-  if (leaf.expr->kind == BYOC_DIM_SYMBOL && !byoc_text_map_put(&n->taken, leaf.expr->symbol, n)) n->failed = true;
+  if (leaf.expr->kind == BYOC_DIM_SYMBOL && !byoc_string_map_put(&n->taken, leaf.expr->symbol, n)) n->failed = true;
   return true;
 }
 
@@ -160,12 +160,12 @@ static void note_type(namer_t *n, const byoc_type_t *type) {
 static const char *new_name(namer_t *n, byoc_dim_t unknown, char *buffer, size_t size) {
   for (size_t i = 0; i < n->model.count; ++i) {
     const byoc_dim_name_t *given = &n->model.items[i];
-    if (!byoc_dim_equal(given->dim, unknown) || byoc_text_map_find(&n->taken, given->name)) continue;
-    if (!byoc_text_map_put(&n->taken, given->name, n)) n->failed = true;
+    if (!byoc_dim_equal(given->dim, unknown) || byoc_string_map_find(&n->taken, given->name)) continue;
+    if (!byoc_string_map_put(&n->taken, given->name, n)) n->failed = true;
     return given->name;
   }
   do snprintf(buffer, size, "u%llu", (unsigned long long)n->next++);
-  while (byoc_text_map_find(&n->taken, buffer));
+  while (byoc_string_map_find(&n->taken, buffer));
   return buffer;
 }
 
@@ -216,7 +216,7 @@ static void visit_block(namer_t *n, byoc_block_t *block, visit_value_t visit) {
 
 byoc_status_t byoc_name_unknown_dimensions(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *out_named) {
   namer_t n = {.module = module};
-  byoc_text_map_init(&n.taken, module->allocator);
+  byoc_string_map_init(&n.taken, module->allocator);
   byoc_pointer_map_init(&n.names, module->allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < module->functions.count && status == BYOC_OK; ++i) {

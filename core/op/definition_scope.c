@@ -18,7 +18,7 @@ static bool no_memory(scope_t *s) {
 // The name is free: core/op/declared.c has checked that.
 static bool add_value(scope_t *s, const char *name, const byoc_loop_expr_t *value) {
   if (!value) s->failed = true; // the builder has the reason
-  return value && (byoc_text_map_put(&s->names.values, name, (void *)(uintptr_t)value) || no_memory(s));
+  return value && (byoc_string_map_put(&s->names.values, name, (void *)(uintptr_t)value) || no_memory(s));
 }
 
 // A value of the node: it has a type, which is kept.
@@ -55,7 +55,7 @@ static bool add_types(scope_t *s) {
     const byoc_signature_variable_t *variable = &s->signature->variables[i];
     byoc_dtype_t dtype = s->binding.dtypes[i] != BYOC_DTYPE_NONE ? s->binding.dtypes[i] : variable->dtypes[0];
     void *stands_for = (void *)(uintptr_t)byoc_compute_dtype(dtype);
-    if (!byoc_text_map_put(&s->names.dtypes, variable->name, stands_for)) return no_memory(s);
+    if (!byoc_string_map_put(&s->names.dtypes, variable->name, stands_for)) return no_memory(s);
   }
   return true;
 }
@@ -68,7 +68,7 @@ static bool add_dims(scope_t *s) {
     for (int32_t d = 0; d < value->dim_count; ++d) {
       const byoc_signature_dim_t *dim = &value->dims[d];
       const char *name = dim->rest ? dim->rest : dim->dim.expr ? dim->dim.expr->symbol : NULL;
-      if (!name || byoc_text_map_find(&s->names.values, name)) continue;
+      if (!name || byoc_string_map_find(&s->names.values, name)) continue;
       int32_t place = byoc_signature_find(&s->binding, name);
       const byoc_loop_expr_t *extent = byoc_loop_int(s->b, 0);
       if (place >= 0) {
@@ -175,14 +175,14 @@ bool byoc_definition_scope_add_elements(scope_t *s, int32_t rank, const byoc_loo
     const byoc_signature_value_t *value = &signature->results[i];
     byoc_dtype_t dtype = byoc_compute_dtype(dtype_of(s, value));
     s->results[i].variable = (byoc_loop_variable_t){.name = value->name, .dtype = dtype, .is_mutable = true};
-    if (!byoc_text_map_put(&s->names.variables, value->name, &s->results[i])) return no_memory(s);
+    if (!byoc_string_map_put(&s->names.variables, value->name, &s->results[i])) return no_memory(s);
   }
   return true;
 }
 
 static bool add_buffer(scope_t *s, const byoc_signature_value_t *value, byoc_loop_buffer_kind_t kind, uint32_t index) {
   byoc_loop_buffer_t *buffer = BYOC_ARENA_NEW(&s->scratch, byoc_loop_buffer_t);
-  if (!buffer || !byoc_text_map_put(&s->names.buffers, value->name, buffer)) return no_memory(s);
+  if (!buffer || !byoc_string_map_put(&s->names.buffers, value->name, buffer)) return no_memory(s);
   *buffer = (byoc_loop_buffer_t){.name = value->name, .kind = kind, .dtype = dtype_of(s, value), .index = index};
   const byoc_loop_buffer_t *own = NULL;
   if (kind != BYOC_LOOP_BUFFER_OUTPUT || !byoc_lower_result_buffer(s->lower, s->node, index, &own)) return true;

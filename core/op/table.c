@@ -27,7 +27,7 @@ static uint16_t index_slots[SLOT_COUNT];
 static size_t index_count;
 
 static uint32_t slot_of(const char *domain, const char *name) {
-  return (uint32_t)byoc_hash_combine(byoc_hash_text(domain), byoc_hash_text(name)) % SLOT_COUNT;
+  return (uint32_t)byoc_hash_combine(byoc_hash_string(domain), byoc_hash_string(name)) % SLOT_COUNT;
 }
 
 static bool same_operator(const byoc_op_t *row, const char *domain, const char *name) {

@@ -9,7 +9,7 @@
 #include "core/pass/pass.h"
 
 static uint64_t hash_node(const byoc_node_t *node) {
-  uint64_t hash = byoc_hash_combine(byoc_hash_text(node->domain), byoc_hash_text(node->op));
+  uint64_t hash = byoc_hash_combine(byoc_hash_string(node->domain), byoc_hash_string(node->op));
   hash = byoc_hash_combine(hash, (uint64_t)node->since_version);
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     hash = byoc_hash_combine(hash, (uint64_t)(uintptr_t)node->operands[i]);

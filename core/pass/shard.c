@@ -461,10 +461,10 @@ static byoc_status_t find_axis(sharder_t *s, const char *name) {
 static int64_t hash_build(const sharder_t *s, const char *mesh) {
   const byoc_attributes_t *attributes = &s->module->attributes;
   uint64_t hash = byoc_function_structural_hash(s->main, BYOC_STRUCTURAL_DEFAULT);
-  hash = byoc_hash_combine(hash, byoc_hash_text(mesh));
-  hash = byoc_hash_combine(hash, byoc_hash_text(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_CUT_WEIGHTS, "")));
+  hash = byoc_hash_combine(hash, byoc_hash_string(mesh));
+  hash = byoc_hash_combine(hash, byoc_hash_string(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_CUT_WEIGHTS, "")));
   hash = byoc_hash_combine(hash, (uint64_t)byoc_attributes_int(attributes, BYOC_ATTRIBUTE_PIPELINED, 0));
-  hash = byoc_hash_combine(hash, byoc_hash_text(BYOC_VERSION_TEXT));
+  hash = byoc_hash_combine(hash, byoc_hash_string(BYOC_VERSION_TEXT));
   return hash != 0 ? (int64_t)hash : 1;
 }
 

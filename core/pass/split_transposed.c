@@ -335,20 +335,20 @@ static byoc_status_t split(byoc_node_t *node, const split_t *s, byoc_diag_t *dia
 }
 
 static byoc_status_t split_node(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
-  const bool *is_taken = self; // by a target's rule
+  const bool *is_claimed = self; // by a target's rule
   split_t s;
   if (!byoc_node_is_onnx(node, "ConvTranspose") || !read_split(node, &s)) return BYOC_OK;
   if (!can_rearrange(&s, node->operands[0]->type)) return BYOC_OK;
-  if (*is_taken && byoc_type_is_static(node->operands[0]->type)) return BYOC_OK;
+  if (*is_claimed && byoc_type_is_static(node->operands[0]->type)) return BYOC_OK;
   return split(node, &s, diag, changes);
 }
 
 byoc_status_t byoc_pass_split_transposed(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
                                          byoc_diag_t *diag, size_t *changes) {
-  bool is_taken = arguments->targets && byoc_target_list_has_rule(arguments->targets, "ConvTranspose", 0);
+  bool is_claimed = arguments->targets && byoc_target_list_has_rule(arguments->targets, "ConvTranspose", 0);
   BYOC_FOR_EACH_FUNCTION(function, module) {
     if (byoc_attributes_find(&function->attributes, BYOC_ATTRIBUTE_COMPILER) != NULL) continue;
-    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, split_node, &is_taken, diag, changes));
+    BYOC_RETURN_IF_ERROR(byoc_pass_visit_block(function->body, split_node, &is_claimed, diag, changes));
   }
   return BYOC_OK;
 }

@@ -52,9 +52,9 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
 // The targets that declined the node are not asked about its parts.
 static byoc_status_t keep_declines(const byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   size_t count = 0;
-  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, &count);
+  const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (byoc_node_t *made = first; count > 0 && made != node; made = made->next) {
-    if (!byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_GIVEN_BACK_BY, targets, count)) {
+    if (!byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_DECLINED_BY, targets, count)) {
       return byoc_diag_out_of_memory(diag);
     }
   }
@@ -119,8 +119,9 @@ byoc_status_t byoc_pass_write_out(byoc_graph_module_t *module, const byoc_pass_a
 static byoc_status_t write_out_left(byoc_graph_module_t *module, bool (*wants)(void *self, const byoc_node_t *node),
                                     byoc_diag_t *diag, size_t *changes) {
   BYOC_FOR_EACH_FUNCTION(function, module) {
-    const bool is_taken = byoc_function_is_region(function) || byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
-    if (function->kind != BYOC_FUNCTION_GRAPH || is_taken) continue;
+    const bool is_claimed =
+        byoc_function_is_region(function) || byoc_function_has_flag(function, BYOC_ATTRIBUTE_EXTERN);
+    if (function->kind != BYOC_FUNCTION_GRAPH || is_claimed) continue;
     BYOC_RETURN_IF_ERROR(byoc_write_out_where(function, wants, NULL, diag, changes));
   }
   return BYOC_OK;

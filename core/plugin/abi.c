@@ -160,8 +160,8 @@ bool byoc_abi_is_name(const char *text, size_t size) {
   return true;
 }
 
-byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limit, bool optional, byoc_arena_t *arena,
-                                 byoc_diag_t *diag, const char **out_text) {
+byoc_status_t byoc_abi_copy_string(const char *text, const char *what, size_t limit, bool optional, byoc_arena_t *arena,
+                                   byoc_diag_t *diag, const char **out_text) {
   *out_text = "";
   if (text == NULL) return optional ? BYOC_OK : byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is NULL", what);
   const size_t size = strnlen(text, limit + 1);
@@ -175,8 +175,8 @@ byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limi
   return BYOC_OK;
 }
 
-byoc_status_t byoc_abi_copy_texts(byoc_text_list_t list, const char *what, size_t limit, uint64_t count_limit,
-                                  byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_list_t *out_list) {
+byoc_status_t byoc_abi_copy_strings(byoc_text_list_t list, const char *what, size_t limit, uint64_t count_limit,
+                                    byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_list_t *out_list) {
   *out_list = (byoc_text_list_t){0};
   if (list.count == 0) return BYOC_OK;
   if (list.items == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is NULL", what);
@@ -189,7 +189,7 @@ byoc_status_t byoc_abi_copy_texts(byoc_text_list_t list, const char *what, size_
   for (uint64_t i = 0; i < list.count; ++i) {
     char entry[96];
     snprintf(entry, sizeof(entry), "entry %llu of %s", (unsigned long long)i, what);
-    BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(list.items[i], entry, limit, false, arena, diag, &items[i]));
+    BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(list.items[i], entry, limit, false, arena, diag, &items[i]));
   }
   *out_list = (byoc_text_list_t){items, list.count};
   return BYOC_OK;

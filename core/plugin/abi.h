@@ -27,10 +27,10 @@ bool byoc_abi_text_is_printable(const char *text, size_t size);
 bool byoc_abi_is_name(const char *text, size_t size);
 // Copies a printable string of one line and at most `limit` bytes. NULL is an error unless `optional`; then it becomes
 // "".
-byoc_status_t byoc_abi_copy_text(const char *text, const char *what, size_t limit, bool optional, byoc_arena_t *arena,
-                                 byoc_diag_t *diag, const char **out_text);
+byoc_status_t byoc_abi_copy_string(const char *text, const char *what, size_t limit, bool optional, byoc_arena_t *arena,
+                                   byoc_diag_t *diag, const char **out_text);
 // Copies a list of such strings, at most `count_limit`.
-byoc_status_t byoc_abi_copy_texts(byoc_text_list_t list, const char *what, size_t limit, uint64_t count_limit,
-                                  byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_list_t *out_list);
+byoc_status_t byoc_abi_copy_strings(byoc_text_list_t list, const char *what, size_t limit, uint64_t count_limit,
+                                    byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_list_t *out_list);
 
 #endif // BYOC_CORE_PLUGIN_ABI_H_

@@ -29,7 +29,7 @@ static uint64_t hash_texts(const byoc_region_t *region) {
     const byoc_node_t *node = region->nodes[i];
     const char *const texts[] = {node->op, node->domain, node->name};
     for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); ++t) {
-      if (texts[t] != NULL) hash = byoc_hash_combine(hash, byoc_hash_text(texts[t]));
+      if (texts[t] != NULL) hash = byoc_hash_combine(hash, byoc_hash_string(texts[t]));
     }
   }
   return hash;

@@ -17,7 +17,7 @@ static const char magic[8] = "byoc-c1";
 static byoc_content_hash_t content_hash(const char *key, const void *data, size_t size_bytes) {
   byoc_hasher_t hasher;
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, key);
+  byoc_hasher_update_string(&hasher, key);
   byoc_hasher_update(&hasher, data, size_bytes);
   return byoc_hasher_finish(&hasher);
 }

@@ -64,8 +64,8 @@ static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_d
   // If the host's memory ran out, the plugin got NULL and may have guessed a reason.
   if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
   if (said->status == BYOC_OK || session->last.status == BYOC_OUT_OF_MEMORY) said = &session->last;
-  const byoc_status_t told = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
-  const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : told;
+  const byoc_status_t reported = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
+  const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : reported;
   if (said->status == BYOC_OK) {
     return byoc_diag_error(diag, result, "its hook failed (%s, %d) and gave no reason", byoc_status_name(status),
                            (int)status);
@@ -197,7 +197,7 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   byoc_log(BYOC_LOG_INFO, "generating %zu function%s by target '%s'", function_count, byoc_plural(function_count),
            target->text);
   byoc_status_t status = run_session(session, diag);
-  report->told = session->hook_error.status;
+  report->reported = session->hook_error.status;
   if (status != BYOC_OK) {
     byoc_diag_context(diag, status, "target '%s' (plugin %s %s)", kind->name, kind->plugin_name, kind->plugin_version);
   }

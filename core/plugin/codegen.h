@@ -47,7 +47,7 @@ typedef struct byoc_codegen_result_t {
 typedef struct byoc_codegen_report_t {
   BYOC_VECTOR(byoc_codegen_result_t) results; // one per function, in module order
   byoc_string_t required_cpu_features;        // separated by spaces; runs add to it
-  byoc_status_t told;                         // the status that a hook reported by codegen->error; BYOC_OK: none
+  byoc_status_t reported;                     // the status that a hook reported by codegen->error; BYOC_OK: none
   byoc_arena_t arena;
 } byoc_codegen_report_t;
 void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator);

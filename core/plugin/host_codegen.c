@@ -199,8 +199,8 @@ static byoc_status_t read_request(byoc_codegen_t *codegen, const byoc_compile_re
                                   uint32_t i, byoc_diag_t *diag, byoc_compile_request_t *out) {
   BYOC_RETURN_IF_ERROR(
       byoc_abi_read_at(requests, stride, i, byoc_abi_of(byoc_compile_request_t), "a request to compile", out, diag));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(out->flags, "the flags of a compilation", MAX_FLAG_BYTES, MAX_FLAGS,
-                                           &codegen->arena, diag, &out->flags));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(out->flags, "the flags of a compilation", MAX_FLAG_BYTES, MAX_FLAGS,
+                                             &codegen->arena, diag, &out->flags));
   if (out->name == NULL) out->name = codegen->target->kind->name;
   return BYOC_OK;
 }

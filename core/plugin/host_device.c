@@ -121,11 +121,11 @@ static byoc_status_t print_extent(byoc_codegen_t *codegen, const byoc_function_t
                                   byoc_diag_t *diag, const char **out_extent) {
   byoc_string_t text;
   byoc_string_init(&text, codegen->arena.allocator);
-  const bool is_told = byoc_extent_print(dim, function, &text), has_failed = text.failed;
-  if (is_told && !has_failed) *out_extent = byoc_arena_copy_string(&codegen->arena, text.data);
+  const bool is_reported = byoc_extent_print(dim, function, &text), has_failed = text.failed;
+  if (is_reported && !has_failed) *out_extent = byoc_arena_copy_string(&codegen->arena, text.data);
   byoc_string_deinit(&text);
   if (*out_extent != NULL) return BYOC_OK;
-  if (is_told || has_failed) return byoc_diag_out_of_memory(diag);
+  if (is_reported || has_failed) return byoc_diag_out_of_memory(diag);
   return byoc_diag_error(diag, BYOC_NOT_FOUND, "the sizes of the operands and results of '%s' do not determine a size",
                          function->name);
 }

@@ -25,7 +25,7 @@ static const char *folder(const byoc_host_t *host) {
 
 static byoc_status_t find(byoc_plugin_library_t *library, const char *name, byoc_diag_t *diag, const char **out_path) {
   if (library->table == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "no table is being read");
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(name, "the name of a file", 4096, false, &library->arena, diag, &name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(name, "the name of a file", 4096, false, &library->arena, diag, &name));
   const char *path =
       name[0] == '/' ? name : byoc_path_join(byoc_arena_allocator(&library->arena), library->folder, name);
   if (path == NULL) return byoc_diag_out_of_memory(diag);
@@ -52,7 +52,7 @@ static byoc_status_t check(byoc_plugin_library_t *library, const byoc_static_lib
   byoc_static_library_t read;
   BYOC_RETURN_IF_ERROR(byoc_abi_read(given, byoc_abi_of(byoc_static_library_t), "the library", &read, diag));
   const char *name = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(read.name, "the library's name", 255, false, &library->arena, diag, &name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(read.name, "the library's name", 255, false, &library->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_create(BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, library->name,
                                                   library->allocator, diag, &module));

@@ -48,7 +48,7 @@ void byoc_hygiene_take(byoc_hygiene_t *out) {
   const char *locale = setlocale(LC_ALL, NULL);
   snprintf(out->locale, sizeof(out->locale), "%s", locale != NULL ? locale : "");
   for (char **variable = environ; variable != NULL && *variable != NULL; ++variable) {
-    out->environment = byoc_hash_combine(out->environment, byoc_hash_text(*variable));
+    out->environment = byoc_hash_combine(out->environment, byoc_hash_string(*variable));
   }
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction action;

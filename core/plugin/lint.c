@@ -10,18 +10,18 @@
 #include "core/plugin/pattern_internal.h"
 
 typedef struct lint_t {
-  void (*report)(void *self, const char *sentence);
+  void (*report)(void *self, const char *message);
   void *self;
 } lint_t;
 
 static void tell(const lint_t *lint, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void tell(const lint_t *lint, const char *format, ...) {
-  char sentence[1024];
+  char message[1024];
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(sentence, sizeof(sentence), format, arguments);
+  vsnprintf(message, sizeof(message), format, arguments);
   va_end(arguments);
-  lint->report(lint->self, sentence);
+  lint->report(lint->self, message);
 }
 
 // "Conv", "byoc::ToBlocked"
@@ -228,7 +228,7 @@ static void lint_name(const lint_t *lint, const char *text) {
 }
 
 void byoc_plugin_lint_rule(const byoc_rule_t *rule, byoc_allocator_t allocator,
-                           void (*report)(void *self, const char *sentence), void *self) {
+                           void (*report)(void *self, const char *message), void *self) {
   const lint_t lint = {report, self};
   for (uint64_t i = 0; i < rule->operators.count; ++i) lint_name(&lint, rule->operators.items[i]);
   if (rule->pattern == NULL) return;

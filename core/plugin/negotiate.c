@@ -35,17 +35,17 @@ static byoc_status_t read_option(const byoc_backend_t *backend, uint32_t index, 
   BYOC_RETURN_IF_ERROR(
       byoc_abi_read_at(backend->options, backend->option_stride, index, byoc_abi_of(byoc_option_t), what, out, diag));
   snprintf(what, sizeof(what), "the name of option %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->name, what, MAX_NAME_BYTES, false, arena, diag, &out->name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(out->name, what, MAX_NAME_BYTES, false, arena, diag, &out->name));
   snprintf(what, sizeof(what), "the help of option %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->help, what, MAX_TEXT_BYTES, true, arena, diag, &out->help));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(out->help, what, MAX_TEXT_BYTES, true, arena, diag, &out->help));
   if (out->default_value != NULL) {
     snprintf(what, sizeof(what), "the default of option %u", (unsigned)index);
     BYOC_RETURN_IF_ERROR(
-        byoc_abi_copy_text(out->default_value, what, MAX_TEXT_BYTES, false, arena, diag, &out->default_value));
+        byoc_abi_copy_string(out->default_value, what, MAX_TEXT_BYTES, false, arena, diag, &out->default_value));
   }
   if (out->choices != NULL) {
     snprintf(what, sizeof(what), "the choices of option %u", (unsigned)index);
-    BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->choices, what, MAX_TEXT_BYTES, false, arena, diag, &out->choices));
+    BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(out->choices, what, MAX_TEXT_BYTES, false, arena, diag, &out->choices));
   }
   return BYOC_OK;
 }
@@ -115,7 +115,7 @@ static byoc_status_t read_rule(const byoc_backend_t *backend, uint32_t index, by
   BYOC_RETURN_IF_ERROR(
       byoc_abi_read_at(backend->rules, backend->rule_stride, index, byoc_abi_of(byoc_rule_t), what, out, diag));
   snprintf(what, sizeof(what), "the name of rule %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(out->name, what, 2 * MAX_NAME_BYTES, false, arena, diag, &out->name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(out->name, what, 2 * MAX_NAME_BYTES, false, arena, diag, &out->name));
   BYOC_RETURN_IF_ERROR(check_rule_name(out->name, backend->target, diag));
   const bool has_group = out->operators.count > 0;
   if (out->pattern != NULL && has_group) {
@@ -127,7 +127,7 @@ static byoc_status_t read_rule(const byoc_backend_t *backend, uint32_t index, by
   if (has_group) {
     snprintf(what, sizeof(what), "the operators of rule %u", (unsigned)index);
     BYOC_RETURN_IF_ERROR(
-        byoc_abi_copy_texts(out->operators, what, 2 * MAX_NAME_BYTES, MAX_OPERATORS, arena, diag, &out->operators));
+        byoc_abi_copy_strings(out->operators, what, 2 * MAX_NAME_BYTES, MAX_OPERATORS, arena, diag, &out->operators));
     for (uint64_t i = 0; i < out->operators.count; ++i) {
       if (is_operator_name(out->operators.items[i])) continue;
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "rule '%s': '%s' is not an operator's name", out->name,
@@ -167,7 +167,7 @@ static byoc_status_t read_driver(byoc_backend_t *backend, byoc_arena_t *arena, b
                            (int)backend->device_type);
   }
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(backend->driver, "its driver's name", MAX_NAME_BYTES, false, arena, diag, &backend->driver));
+      byoc_abi_copy_string(backend->driver, "its driver's name", MAX_NAME_BYTES, false, arena, diag, &backend->driver));
   if (!byoc_abi_is_name(backend->driver, strlen(backend->driver))) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "its driver is called '%s', which is not a name", backend->driver);
   }
@@ -188,13 +188,14 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
   if (backend == NULL || plugin_name == NULL || plugin_version == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(byoc_abi_read(plugin->backends[index], byoc_abi_of(byoc_backend_t), what, backend, diag));
   snprintf(what, sizeof(what), "the target of backend %llu", (unsigned long long)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(backend->target, what, MAX_NAME_BYTES, false, arena, diag, &backend->target));
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_string(backend->target, what, MAX_NAME_BYTES, false, arena, diag, &backend->target));
   if (!byoc_plugin_note_has_target(note, backend->target)) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "it has a backend for '%s', which its note does not announce (%s)",
                            backend->target, note->targets);
   }
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(backend->description, "the description of a backend", MAX_TEXT_BYTES, true,
-                                          arena, diag, &backend->description));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(backend->description, "the description of a backend", MAX_TEXT_BYTES, true,
+                                            arena, diag, &backend->description));
   BYOC_RETURN_IF_ERROR_IN(diag, read_options(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_driver(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_rules(backend, arena, diag), "target '%s'", backend->target);

@@ -84,8 +84,8 @@ static byoc_status_t read_attribute(const reader_t *r, uint32_t index, byoc_op_a
   snprintf(what, sizeof(what), "attribute %u", (unsigned)index);
   BYOC_RETURN_IF_ERROR(byoc_abi_read_at(r->of->attributes, r->of->attribute_stride, index,
                                         byoc_abi_of(byoc_operator_attribute_t), what, &attribute, r->diag));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(attribute.name, "the name of an attribute", MAX_NAME_BYTES, false, r->arena,
-                                          r->diag, &attribute.name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(attribute.name, "the name of an attribute", MAX_NAME_BYTES, false, r->arena,
+                                            r->diag, &attribute.name));
   if (attribute.kind < BYOC_OPERATOR_INT || attribute.kind > BYOC_OPERATOR_FLOATS) {
     return refuse(r, "attribute '%s' is of kind %u, which there is not", attribute.name, (unsigned)attribute.kind);
   }
@@ -100,15 +100,15 @@ static byoc_status_t read_attribute(const reader_t *r, uint32_t index, byoc_op_a
     if (attribute.kind != BYOC_OPERATOR_TEXT)
       return refuse(r, "attribute '%s' is no string and has choices", attribute.name);
     const char *choices = NULL;
-    BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(attribute.choices, "the choices of an attribute", MAX_LINE_BYTES, false,
-                                            r->arena, r->diag, &choices));
+    BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(attribute.choices, "the choices of an attribute", MAX_LINE_BYTES, false,
+                                              r->arena, r->diag, &choices));
     BYOC_RETURN_IF_ERROR(read_choices(r, attribute.name, choices, out));
   }
   if (attribute.default_value == NULL) return BYOC_OK;
   if (out->required) return refuse(r, "attribute '%s' is required and has a default", attribute.name);
   const char *text = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(attribute.default_value, "the default of an attribute", MAX_LINE_BYTES, false,
-                                          r->arena, r->diag, &text));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(attribute.default_value, "the default of an attribute", MAX_LINE_BYTES,
+                                            false, r->arena, r->diag, &text));
   return read_default(r, text, out);
 }
 
@@ -146,9 +146,10 @@ static byoc_status_t read_operator(byoc_plugin_operators_t *operators, const byo
   snprintf(what, sizeof(what), "operator %u", (unsigned)index);
   BYOC_RETURN_IF_ERROR(byoc_abi_read_at(declared, stride, index, byoc_abi_of(byoc_operator_t), what, &operator, diag));
   snprintf(what, sizeof(what), "the domain of operator %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(operator.domain, what, MAX_NAME_BYTES, false, arena, diag, &operator.domain));
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_string(operator.domain, what, MAX_NAME_BYTES, false, arena, diag, &operator.domain));
   snprintf(what, sizeof(what), "the name of operator %u", (unsigned)index);
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(operator.name, what, MAX_NAME_BYTES, false, arena, diag, &operator.name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(operator.name, what, MAX_NAME_BYTES, false, arena, diag, &operator.name));
   byoc_op_declaration_t declaration = {.domain = operator.domain,
                                        .name = operator.name,
                                        .since_version = operator.since_version,
@@ -160,8 +161,8 @@ static byoc_status_t read_operator(byoc_plugin_operators_t *operators, const byo
   BYOC_RETURN_IF_ERROR(copy_lines(&r, operator.signature, "signature", &declaration.signature));
   BYOC_RETURN_IF_ERROR(copy_lines(&r, operator.element, "element", &declaration.element));
   BYOC_RETURN_IF_ERROR(copy_lines(&r, operator.loops, "loops", &declaration.loops));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(operator.description, "the description of an operator", MAX_LINE_BYTES, true,
-                                          arena, diag, &declaration.description));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(operator.description, "the description of an operator", MAX_LINE_BYTES,
+                                            true, arena, diag, &declaration.description));
   BYOC_RETURN_IF_ERROR(read_attributes(&r, &declaration.attributes));
   const byoc_op_t *row = NULL;
   BYOC_RETURN_IF_ERROR(byoc_op_declare(&declaration, &operators->extension, arena, diag, &row));

@@ -30,7 +30,7 @@ void byoc_match_init(byoc_match_t *match, byoc_allocator_t allocator);
 void byoc_match_deinit(byoc_match_t *match);
 
 // True if all nodes of a match have one virtual device.
-bool byoc_match_shares_place(const byoc_match_t *match);
+bool byoc_match_shares_device(const byoc_match_t *match);
 
 // May the matcher use this node? NULL allows any.
 typedef bool (*byoc_match_filter_t)(void *self, const byoc_node_t *node);

@@ -24,9 +24,9 @@ void byoc_match_deinit(byoc_match_t *match) {
   byoc_vector_deinit(&match->constants, match->allocator);
 }
 
-bool byoc_match_shares_place(const byoc_match_t *match) {
+bool byoc_match_shares_device(const byoc_match_t *match) {
   for (size_t i = 1; i < match->nodes.count; ++i) {
-    if (!byoc_nodes_share_place(match->nodes.data[0], match->nodes.data[i])) return false;
+    if (!byoc_nodes_share_device(match->nodes.data[0], match->nodes.data[i])) return false;
   }
   return true;
 }

@@ -395,8 +395,8 @@ static byoc_status_t load_table(byoc_plugin_registry_t *registry, slot_t *slot, 
   return status;
 }
 
-static void log_oddity(void *self, const char *sentence) {
-  byoc_log(BYOC_LOG_INFO, "rule '%s': %s", (const char *)self, sentence);
+static void log_oddity(void *self, const char *message) {
+  byoc_log(BYOC_LOG_INFO, "rule '%s': %s", (const char *)self, message);
 }
 
 // With --verbose, reports rules that are well-formed but can match nothing.
@@ -434,7 +434,7 @@ static byoc_status_t load_slot(byoc_plugin_registry_t *registry, slot_t *slot) {
 }
 
 // Was the same warning given for the other one of two rivals?
-static bool is_told(const byoc_plugin_registry_t *registry, size_t index) {
+static bool is_reported(const byoc_plugin_registry_t *registry, size_t index) {
   const slot_t *slot = registry->slots.data[index];
   if (slot->rivalry == NULL || slot->rival->rivalry == NULL || slot->rival->rival != slot) return false;
   for (size_t i = 0; i < index; ++i) {
@@ -451,7 +451,7 @@ size_t byoc_plugin_registry_load_all(byoc_plugin_registry_t *registry) {
     (void)load_slot(registry, slot);
     if (slot->entry.state != BYOC_PLUGIN_REFUSED) continue;
     if (!was_found && !slot->is_unread && slot->rivalry == NULL) continue;
-    if (!is_told(registry, i)) byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
+    if (!is_reported(registry, i)) byoc_log(BYOC_LOG_WARNING, "%s", slot->refusal);
     ++refused_count;
   }
   return refused_count;

@@ -48,8 +48,8 @@ static byoc_status_t fill_driver(byoc_runtime_module_t *module, const byoc_drive
                                  byoc_diag_t *diag) {
   if (driver->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (driver->file_count > MAX_ENTRIES) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(driver->symbol, "its symbol", MAX_NAME_BYTES, false, &module->arena, diag,
-                                          &module->driver_symbol));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(driver->symbol, "its symbol", MAX_NAME_BYTES, false, &module->arena, diag,
+                                            &module->driver_symbol));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->driver_symbol, diag));
   BYOC_RETURN_IF_ERROR(
       byoc_session_add_files(module, driver->files, driver->file_count, driver->file_stride, false, diag));
@@ -62,7 +62,7 @@ static byoc_status_t fill_driver(byoc_runtime_module_t *module, const byoc_drive
 byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver_module_t *driver, byoc_diag_t *diag) {
   const char *name = NULL;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(driver->name, "its name", MAX_NAME_BYTES, false, &session->arena, diag, &name));
+      byoc_abi_copy_string(driver->name, "its name", MAX_NAME_BYTES, false, &session->arena, diag, &name));
   if (strcmp(name, "host") == 0) {
     return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "the host's processor has this name");
   }
@@ -98,19 +98,19 @@ static byoc_status_t add_variant(byoc_codegen_t *session, byoc_runtime_module_t 
                            (unsigned)index);
   }
   byoc_device_form_t form = {.kind = read.kind, .data = read.data, .size_bytes = (size_t)read.size_bytes};
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(read.format, "a variant's format", MAX_NAME_BYTES, false, &session->arena,
-                                          diag, &form.format));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(read.architecture, "a variant's architecture", MAX_NAME_BYTES, true,
-                                          &session->arena, diag, &form.architecture));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(read.options, "a variant's options", MAX_TEXT_BYTES, true, &session->arena,
-                                          diag, &form.options));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(read.format, "a variant's format", MAX_NAME_BYTES, false, &session->arena,
+                                            diag, &form.format));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(read.architecture, "a variant's architecture", MAX_NAME_BYTES, true,
+                                            &session->arena, diag, &form.architecture));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(read.options, "a variant's options", MAX_TEXT_BYTES, true, &session->arena,
+                                            diag, &form.options));
   return byoc_runtime_module_add_variant(module, &form, diag);
 }
 
 static byoc_status_t fill_device_module(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                         const byoc_device_code_module_t *code, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(code->driver, "its driver's name", MAX_NAME_BYTES, false, &module->arena,
-                                          diag, &module->driver_name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(code->driver, "its driver's name", MAX_NAME_BYTES, false, &module->arena,
+                                            diag, &module->driver_name));
   byoc_runtime_module_t *driver = find_module(session, BYOC_RUNTIME_MODULE_DRIVER, module->driver_name);
   if (driver == NULL) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "its driver '%s' was not added", module->driver_name);
@@ -125,8 +125,8 @@ static byoc_status_t fill_device_module(byoc_codegen_t *session, byoc_runtime_mo
     BYOC_RETURN_IF_ERROR(add_variant(session, module, code, i, diag));
   }
   byoc_text_list_t entries;
-  BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_texts(code->entries, "its entries", MAX_NAME_BYTES, MAX_ENTRIES, &session->arena, diag, &entries));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(code->entries, "its entries", MAX_NAME_BYTES, MAX_ENTRIES, &session->arena,
+                                             diag, &entries));
   for (uint64_t i = 0; i < entries.count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_entry(module, entries.items[i], diag));
   }
@@ -136,7 +136,8 @@ static byoc_status_t fill_device_module(byoc_codegen_t *session, byoc_runtime_mo
 byoc_status_t byoc_session_add_device_module(byoc_codegen_t *session, const byoc_device_code_module_t *code,
                                              byoc_diag_t *diag) {
   const char *name = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(code->name, "its name", MAX_NAME_BYTES, false, &session->arena, diag, &name));
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_copy_string(code->name, "its name", MAX_NAME_BYTES, false, &session->arena, diag, &name));
   const byoc_runtime_module_t *known = find_module(session, BYOC_RUNTIME_MODULE_DEVICE, name);
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_DEVICE, name, diag, &module));
@@ -162,7 +163,7 @@ typedef struct binding_t {
 static byoc_status_t read_extent(binding_t *b, const char *text, byoc_dim_t *out) {
   const char *copy = NULL;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(text, "an extent", MAX_TEXT_BYTES, false, &b->session->arena, b->diag, &copy));
+      byoc_abi_copy_string(text, "an extent", MAX_TEXT_BYTES, false, &b->session->arena, b->diag, &copy));
   return byoc_extent_parse(copy, b->function, &b->module->arena, b->diag, out);
 }
 
@@ -312,7 +313,7 @@ static byoc_status_t read_launch(binding_t *b, const byoc_kernel_launch_t *read,
   const char *name = NULL;
   byoc_arena_t *arena = &b->session->arena;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(read->module, "its device module's name", MAX_NAME_BYTES, false, arena, b->diag, &name));
+      byoc_abi_copy_string(read->module, "its device module's name", MAX_NAME_BYTES, false, arena, b->diag, &name));
   byoc_runtime_module_t *module = find_module(b->session, BYOC_RUNTIME_MODULE_DEVICE, name);
   if (module == NULL) {
     return byoc_diag_error(b->diag, BYOC_NOT_FOUND, "its device module '%s' was not added", name);
@@ -322,8 +323,8 @@ static byoc_status_t read_launch(binding_t *b, const byoc_kernel_launch_t *read,
                            name, module->driver_name, byoc_runtime_module_given_name(b->launches->driver));
   }
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_import(b->module, module, b->diag));
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(read->entry, "its entry's name", MAX_NAME_BYTES, false, &b->module->arena,
-                                          b->diag, &out->entry));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(read->entry, "its entry's name", MAX_NAME_BYTES, false, &b->module->arena,
+                                            b->diag, &out->entry));
   if (!byoc_runtime_module_has_entry(module, out->entry)) {
     return byoc_diag_error(b->diag, BYOC_NOT_FOUND, "its device module '%s' has no entry '%s'", name, out->entry);
   }
@@ -346,8 +347,8 @@ static byoc_status_t read_scopes(binding_t *b, byoc_text_list_t scopes) {
   }
   for (size_t i = 0; i < operands + results; ++i) {
     if (scopes.items[i] == NULL) continue;
-    BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(scopes.items[i], "a memory scope", MAX_NAME_BYTES, false, &b->module->arena,
-                                            b->diag, &copies[i]));
+    BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(scopes.items[i], "a memory scope", MAX_NAME_BYTES, false,
+                                              &b->module->arena, b->diag, &copies[i]));
   }
   return BYOC_OK;
 }
@@ -440,12 +441,12 @@ byoc_status_t byoc_session_add_kernels(byoc_codegen_t *session, int64_t index, c
 
 // ---- virtual devices ----
 
-// `place`: the device, without a scope.
-static byoc_status_t place_value(byoc_codegen_t *session, byoc_value_t *value, byoc_virtual_device_t place,
-                                 const char *scope, byoc_diag_t *diag) {
+// `device`: the device, without a scope.
+static byoc_status_t assign_value(byoc_codegen_t *session, byoc_value_t *value, byoc_virtual_device_t device,
+                                  const char *scope, byoc_diag_t *diag) {
   const char *copy = scope != NULL ? byoc_arena_copy_string(&session->module->arena, scope) : NULL;
   if (scope != NULL && copy == NULL) return byoc_diag_out_of_memory(diag);
-  value->device = place;
+  value->device = device;
   value->device.scope = copy;
   return BYOC_OK;
 }
@@ -457,12 +458,12 @@ byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t
     const byoc_function_t *function = byoc_graph_module_find(session->module, session->made.data[i]->function_name);
     const byoc_block_t *body = function->body;
     const int64_t id = byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_DEVICE_ID, 0);
-    const byoc_virtual_device_t place = {.device_type = launches->device_type, .device_id = (int32_t)id};
+    const byoc_virtual_device_t device = {.device_type = launches->device_type, .device_id = (int32_t)id};
     for (size_t k = 0; k < body->parameters.count; ++k) {
-      BYOC_RETURN_IF_ERROR(place_value(session, body->parameters.data[k], place, launches->operand_scopes[k], diag));
+      BYOC_RETURN_IF_ERROR(assign_value(session, body->parameters.data[k], device, launches->operand_scopes[k], diag));
     }
     for (size_t k = 0; k < body->results.count; ++k) {
-      BYOC_RETURN_IF_ERROR(place_value(session, body->results.data[k], place, launches->result_scopes[k], diag));
+      BYOC_RETURN_IF_ERROR(assign_value(session, body->results.data[k], device, launches->result_scopes[k], diag));
     }
   }
   return BYOC_OK;

@@ -75,7 +75,7 @@ static byoc_status_t copy_optional(const char *text, const char *what, byoc_runt
                                    const char **out_text) {
   *out_text = NULL;
   if (text == NULL || text[0] == '\0') return BYOC_OK;
-  return byoc_abi_copy_text(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
+  return byoc_abi_copy_string(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
 }
 
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -97,7 +97,7 @@ byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_m
 static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t symbols, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_texts(symbols, "the list of symbols", MAX_SYMBOL_BYTES, MAX_TEXTS, &module->arena, diag, &copy));
+      byoc_abi_copy_strings(symbols, "the list of symbols", MAX_SYMBOL_BYTES, MAX_TEXTS, &module->arena, diag, &copy));
   for (uint64_t i = 0; i < copy.count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, copy.items[i], diag));
   }
@@ -111,8 +111,8 @@ byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_f
     BYOC_RETURN_IF_ERROR(byoc_abi_read_at(files, stride, i, byoc_abi_of(byoc_file_content_t),
                                           are_blobs ? "a blob" : "a file", &content, diag));
     if (content.name != NULL) {
-      BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(content.name, are_blobs ? "a blob's name" : "a file's name", 255, false,
-                                              &module->arena, diag, &content.name));
+      BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(content.name, are_blobs ? "a blob's name" : "a file's name", 255, false,
+                                                &module->arena, diag, &content.name));
     }
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_file(module, &content, are_blobs, diag));
   }
@@ -123,7 +123,7 @@ byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_f
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_texts(needed, "the list of needed libraries", 255, MAX_TEXTS, &module->arena, diag, &copy));
+      byoc_abi_copy_strings(needed, "the list of needed libraries", 255, MAX_TEXTS, &module->arena, diag, &copy));
   for (uint64_t i = 0; i < copy.count; ++i) {
     bool valid = isalnum((unsigned char)copy.items[i][0]) != 0;
     for (const char *c = copy.items[i]; *c != '\0' && valid; ++c) {
@@ -141,8 +141,8 @@ byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_l
 
 static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t folders, byoc_diag_t *diag) {
   byoc_text_list_t copy;
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_texts(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
-                                           &module->arena, diag, &copy));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
+                                             &module->arena, diag, &copy));
   for (uint64_t i = 0; i < copy.count; ++i) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_search(module, copy.items[i], diag));
   }
@@ -264,8 +264,8 @@ static byoc_status_t check_json(const char *text, byoc_diag_t *diag) {
 
 static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
                                const byoc_json_module_t *json, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(json->engine, "the engine's name", MAX_SYMBOL_BYTES, false, &module->arena,
-                                          diag, &module->engine_name));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(json->engine, "the engine's name", MAX_SYMBOL_BYTES, false, &module->arena,
+                                            diag, &module->engine_name));
   BYOC_RETURN_IF_ERROR(check_json(json->json, diag));
   module->function_name = byoc_arena_copy_string(&module->arena, session->functions[index]->name);
   module->json = byoc_arena_copy_string(&module->arena, json->json);
@@ -289,7 +289,7 @@ static byoc_status_t fill_c_source(byoc_runtime_module_t *module, const byoc_c_s
   BYOC_RETURN_IF_ERROR(copy_optional(source->compiler, "its compiler", module, diag, &module->compiler));
   byoc_text_list_t flags;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_texts(source->flags, "its flags", MAX_TEXT_BYTES, MAX_TEXTS, &module->arena, diag, &flags));
+      byoc_abi_copy_strings(source->flags, "its flags", MAX_TEXT_BYTES, MAX_TEXTS, &module->arena, diag, &flags));
   for (uint64_t i = 0; i < flags.count; ++i) {
     if (!byoc_vector_push(&module->flags, byoc_arena_allocator(&module->arena), flags.items[i])) {
       return byoc_diag_out_of_memory(diag);
@@ -301,7 +301,7 @@ static byoc_status_t fill_c_source(byoc_runtime_module_t *module, const byoc_c_s
 byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_source_t *source, byoc_diag_t *diag) {
   const char *name = NULL;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(source->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+      byoc_abi_copy_string(source->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_C_SOURCE, name, diag, &module));
   return byoc_session_end_shared(session, module, fill_c_source(module, source, diag), diag);
@@ -327,7 +327,7 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
                                               byoc_diag_t *diag) {
   const char *name = NULL;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+      byoc_abi_copy_string(library->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
   module->open_self = session->target->kind->backend->self;
@@ -339,8 +339,8 @@ static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engin
   if (engine->file_count > MAX_ITEMS || engine->blob_count > MAX_ITEMS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
   }
-  BYOC_RETURN_IF_ERROR(byoc_abi_copy_text(engine->symbol, "its symbol", MAX_SYMBOL_BYTES, false, &module->arena, diag,
-                                          &module->engine_symbol));
+  BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(engine->symbol, "its symbol", MAX_SYMBOL_BYTES, false, &module->arena, diag,
+                                            &module->engine_symbol));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->engine_symbol, diag));
   BYOC_RETURN_IF_ERROR(
       byoc_session_add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
@@ -358,7 +358,7 @@ static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engin
 byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag) {
   const char *name = NULL;
   BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_text(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
+      byoc_abi_copy_string(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
   return byoc_session_end_shared(session, module, fill_engine(module, engine, diag), diag);
@@ -370,12 +370,12 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
 static byoc_status_t collect_symbols(byoc_runtime_module_t *module, byoc_map_t *symbols, byoc_diag_t *diag) {
   for (size_t i = 0; i < module->symbols.count; ++i) {
     const char *symbol = module->symbols.data[i];
-    const byoc_runtime_module_t *other = byoc_text_map_get(symbols, symbol);
+    const byoc_runtime_module_t *other = byoc_string_map_get(symbols, symbol);
     if (other != NULL && other != module) {
       return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "the symbol '%s' is listed by runtime module '%s' and by '%s'",
                              symbol, other->name, module->name);
     }
-    if (!byoc_text_map_put(symbols, symbol, module)) return byoc_diag_out_of_memory(diag);
+    if (!byoc_string_map_put(symbols, symbol, module)) return byoc_diag_out_of_memory(diag);
   }
   return BYOC_OK;
 }
@@ -383,7 +383,7 @@ static byoc_status_t collect_symbols(byoc_runtime_module_t *module, byoc_map_t *
 // The module that defines a symbol that this run's functions are bound to: one of this run, otherwise an earlier one's.
 static byoc_runtime_module_t *find_definer(const byoc_codegen_t *session, const byoc_map_t *symbols,
                                            const char *symbol) {
-  byoc_runtime_module_t *own = byoc_text_map_get(symbols, symbol);
+  byoc_runtime_module_t *own = byoc_string_map_get(symbols, symbol);
   return own != NULL ? own : (byoc_runtime_module_t *)(uintptr_t)byoc_linkage_find(session->module, NULL, symbol);
 }
 
@@ -427,7 +427,7 @@ static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *mod
 
 static byoc_status_t check_whole(byoc_codegen_t *session, byoc_diag_t *diag) {
   byoc_map_t symbols;
-  byoc_text_map_init(&symbols, session->allocator);
+  byoc_string_map_init(&symbols, session->allocator);
   byoc_status_t status = BYOC_OK;
   bool has_needed = false;
   for (size_t i = 0; i < session->module->runtime_modules.count && status == BYOC_OK; ++i) {

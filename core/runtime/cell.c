@@ -455,10 +455,10 @@ int32_t byoc_frame_set_i64(byoc_frame_t *frame, uint32_t index, int64_t value) {
 }
 
 int32_t byoc_frame_begin_turn(byoc_frame_t *frame, uint32_t index, int64_t turn) {
-  if (frame->most_turns > 0 && (uint64_t)turn >= frame->most_turns) {
+  if (frame->most_iterations > 0 && (uint64_t)turn >= frame->most_iterations) {
     return byoc_frame_fail(frame, BYOC_CANCELLED,
                            "the loop did not end within %llu iterations, the limit that the caller set",
-                           (unsigned long long)frame->most_turns);
+                           (unsigned long long)frame->most_iterations);
   }
   return byoc_frame_set_i64(frame, index, turn);
 }

@@ -60,7 +60,7 @@ typedef struct byoc_frame_t {
   // used. NULL: there is no such function.
   void *(*place)(void *self, uint32_t index, const struct byoc_argument_t *tensor, uint64_t size_bytes);
   void *place_self;
-  uint64_t most_turns; // the limit of iterations of a loop; 0: none
+  uint64_t most_iterations; // the limit of iterations of a loop; 0: none
   // Blocks that are in use: now, and at most since the run began.
   uint64_t live_bytes, peak_bytes;
 } byoc_frame_t;

@@ -129,7 +129,7 @@ static int32_t set_up_flushing(byoc_model_context_t *context, const byoc_context
 
 static int32_t check_processor(const byoc_model_t *model, char *message, uint64_t size) {
   const char *name = model->artifact->model_name;
-  return model->level_count > 0 ? byoc_model_check_levels(name, model->levels, model->level_count, message, size)
+  return model->level_count > 0 ? byoc_model_check_isa_levels(name, model->levels, model->level_count, message, size)
                                 : byoc_model_check_cpu(name, model->cpu_features, message, size);
 }
 
@@ -257,11 +257,11 @@ static bool allocate_parts(byoc_model_context_t *context) {
 static int32_t set_up_frame(byoc_model_context_t *context, const byoc_context_options_t *options) {
   const byoc_model_t *model = context->model;
   byoc_frame_t *frame = &context->shared.frame;
-  int32_t most_turns = 0;
-  int32_t status = read_number("BYOC_MAX_ITERATIONS", 1, INT32_MAX, &most_turns);
+  int32_t most_iterations = 0;
+  int32_t status = read_number("BYOC_MAX_ITERATIONS", 1, INT32_MAX, &most_iterations);
   if (status != BYOC_OK) return status;
   status = byoc_frame_init(frame, &context->shared.runtime, model->cell_count, model->symbol_count);
-  frame->most_turns = options->max_iterations > 0 ? options->max_iterations : (uint64_t)most_turns;
+  frame->most_iterations = options->max_iterations > 0 ? options->max_iterations : (uint64_t)most_iterations;
   for (uint32_t i = 0; i < model->constant_count && status == BYOC_OK; i++) {
     const byoc_model_constant_t *constant = &model->constants[i];
     status =

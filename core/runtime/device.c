@@ -39,7 +39,7 @@ int32_t byoc_devices_say(byoc_devices_t *devices, int32_t status, const char *fo
 }
 
 const char *byoc_devices_name(const byoc_devices_t *devices, const byoc_open_device_t *device, char text[96]) {
-  const byoc_place_device_t *place = &devices->places->devices[device - devices->devices];
+  const byoc_device_row_t *place = &devices->places->devices[device - devices->devices];
   if (place->ordinal == 0) (void)snprintf(text, 96, "the device '%.64s'", place->name);
   if (place->ordinal != 0) (void)snprintf(text, 96, "the device '%.64s' %d", place->name, (int)place->ordinal);
   return text;
@@ -48,7 +48,7 @@ const char *byoc_devices_name(const byoc_devices_t *devices, const byoc_open_dev
 // ---- devices ----
 
 // The caller's queue of a device; NULL: none.
-static const byoc_caller_queue_t *find_caller(const byoc_devices_t *devices, const byoc_place_device_t *device) {
+static const byoc_caller_queue_t *find_caller(const byoc_devices_t *devices, const byoc_device_row_t *device) {
   for (uint32_t i = 0; i < devices->caller_count; i++) {
     const byoc_caller_queue_t *caller = &devices->callers[i];
     if (caller->ordinal == device->ordinal && strcmp(caller->driver, device->name) == 0) return caller;
@@ -56,7 +56,7 @@ static const byoc_caller_queue_t *find_caller(const byoc_devices_t *devices, con
   return NULL;
 }
 
-static int32_t check_driver(byoc_devices_t *devices, const byoc_place_device_t *place) {
+static int32_t check_driver(byoc_devices_t *devices, const byoc_device_row_t *place) {
   const byoc_driver_t *driver = place->driver;
   if (driver->abi_version != BYOC_DRIVER_ABI_VERSION) {
     return byoc_devices_say(devices, BYOC_VERSION, "the driver '%s' has version %u, and this program runs version %d",
@@ -87,7 +87,7 @@ static int32_t check_info(byoc_devices_t *devices, const byoc_open_device_t *dev
 }
 
 static int32_t open_device(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_device_t *place = &devices->places->devices[index];
+  const byoc_device_row_t *place = &devices->places->devices[index];
   byoc_open_device_t *device = &devices->devices[index];
   char name[96];
   int32_t status = check_driver(devices, place);
@@ -123,7 +123,7 @@ int32_t byoc_devices_service(byoc_devices_t *devices, byoc_open_device_t *device
 
 // ---- code ----
 
-static bool takes(const byoc_device_info_t *info, const byoc_place_variant_t *variant) {
+static bool takes(const byoc_device_info_t *info, const byoc_device_variant_row_t *variant) {
   if (variant->architecture != NULL &&
       (info->architecture == NULL || strcmp(variant->architecture, info->architecture) != 0)) {
     return false;
@@ -135,13 +135,13 @@ static bool takes(const byoc_device_info_t *info, const byoc_place_variant_t *va
 }
 
 static int32_t load_module(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_module_t *place = &devices->places->modules[index];
+  const byoc_device_module_row_t *place = &devices->places->modules[index];
   const byoc_open_device_t *device = &devices->devices[place->device];
   char name[96];
   int32_t status = BYOC_UNSUPPORTED;
   devices->reason[0] = '\0';
   for (uint32_t i = 0; i < place->variant_count && status == BYOC_UNSUPPORTED; i++) {
-    const byoc_place_variant_t *variant = &place->variants[i];
+    const byoc_device_variant_row_t *variant = &place->variants[i];
     if (!takes(&device->info, variant)) continue;
     const byoc_device_code_t code = {.struct_size = sizeof(code),
                                      .format = variant->format,
@@ -162,8 +162,8 @@ static int32_t load_module(byoc_devices_t *devices, uint32_t index) {
 }
 
 static int32_t find_entry(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_entry_t *place = &devices->places->entries[index];
-  const byoc_place_module_t *module = &devices->places->modules[place->module];
+  const byoc_device_entry_row_t *place = &devices->places->entries[index];
+  const byoc_device_module_row_t *module = &devices->places->modules[place->module];
   const byoc_open_device_t *device = &devices->devices[module->device];
   const int32_t status = device->driver->module_entry(device->handle, devices->modules[place->module], place->name,
                                                       &devices->entries[index]);
@@ -197,7 +197,7 @@ int32_t byoc_devices_bind_queue(byoc_devices_t *devices, byoc_open_queue_t *queu
     return byoc_devices_say(devices, status, "%s cannot use the caller's queue: %s",
                             byoc_devices_name(devices, device, name), byoc_devices_reason(devices, status));
   }
-  status = driver->queue_create(device->handle, kind == BYOC_PLACE_QUEUE_DEFAULT ? BYOC_QUEUE_DEFAULT : BYOC_QUEUE_OWN,
+  status = driver->queue_create(device->handle, kind == BYOC_DEVICE_QUEUE_DEFAULT ? BYOC_QUEUE_DEFAULT : BYOC_QUEUE_OWN,
                                 NULL, &queue->handle);
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_devices_say(devices, status, "%s gives no queue: %s", byoc_devices_name(devices, device, name),
@@ -205,10 +205,10 @@ int32_t byoc_devices_bind_queue(byoc_devices_t *devices, byoc_open_queue_t *queu
 }
 
 static int32_t make_queue(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_queue_t *place = &devices->places->queues[index];
+  const byoc_device_queue_row_t *place = &devices->places->queues[index];
   byoc_open_queue_t *queue = &devices->queues[index];
   queue->device = &devices->devices[place->device];
-  if (place->kind == BYOC_PLACE_QUEUE_CURRENT) {
+  if (place->kind == BYOC_DEVICE_QUEUE_CURRENT) {
     queue->caller = find_caller(devices, &devices->places->devices[place->device]);
   }
   return queue->caller != NULL
@@ -217,13 +217,13 @@ static int32_t make_queue(byoc_devices_t *devices, uint32_t index) {
 }
 
 // The number of events that a command needs: one for each event that it may signal, or one for its time stamps.
-static uint32_t handle_count(const byoc_places_t *places, const byoc_place_command_t *command) {
-  if (command->kind == BYOC_PLACE_AWAIT) return 0;
+static uint32_t handle_count(const byoc_device_tables_t *places, const byoc_device_command_row_t *command) {
+  if (command->kind == BYOC_DEVICE_COMMAND_AWAIT) return 0;
   return command->signal.count > 0 ? command->signal.count : places->times;
 }
 
 static int32_t make_events(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_command_t *place = &devices->places->commands[index];
+  const byoc_device_command_row_t *place = &devices->places->commands[index];
   const uint32_t count = handle_count(devices->places, place), first = devices->commands[index].first_handle;
   char name[96];
   for (uint32_t i = 0; i < count; i++) {
@@ -236,27 +236,27 @@ static int32_t make_events(byoc_devices_t *devices, uint32_t index) {
   return BYOC_OK;
 }
 
-static byoc_device_bytes_t find_bytes(const byoc_devices_t *devices, const byoc_place_bytes_t *place) {
-  if (place->tensor == BYOC_PLACE_NONE) return (byoc_device_bytes_t){0};
+static byoc_device_bytes_t find_bytes(const byoc_devices_t *devices, const byoc_device_span_t *place) {
+  if (place->tensor == BYOC_DEVICE_NO_ROW) return (byoc_device_bytes_t){0};
   const byoc_open_tensor_t *tensor = &devices->tensors[place->tensor];
   return (byoc_device_bytes_t){.buffer = tensor->buffer, .offset_bytes = tensor->offset_bytes + place->offset_bytes};
 }
 
 void byoc_devices_place_command(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_command_t *place = &devices->places->commands[index];
+  const byoc_device_command_row_t *place = &devices->places->commands[index];
   byoc_open_command_t *command = &devices->commands[index];
-  if (place->kind == BYOC_PLACE_COPY) command->source = find_bytes(devices, &place->source);
-  if (place->kind == BYOC_PLACE_COPY || place->kind == BYOC_PLACE_FILL) {
+  if (place->kind == BYOC_DEVICE_COMMAND_COPY) command->source = find_bytes(devices, &place->source);
+  if (place->kind == BYOC_DEVICE_COMMAND_COPY || place->kind == BYOC_DEVICE_COMMAND_FILL) {
     command->destination = find_bytes(devices, &place->destination);
   }
 }
 
 static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_command_t *place = &devices->places->commands[index];
+  const byoc_device_command_row_t *place = &devices->places->commands[index];
   byoc_open_command_t *command = &devices->commands[index];
   command->size_bytes = place->size_bytes;
   byoc_devices_place_command(devices, index);
-  if (place->kind == BYOC_PLACE_LAUNCH) {
+  if (place->kind == BYOC_DEVICE_COMMAND_LAUNCH) {
     command->launch = (byoc_device_launch_t){.struct_size = sizeof(command->launch),
                                              .argument_count = place->argument_count,
                                              .entry = devices->entries[place->entry],
@@ -268,10 +268,10 @@ static int32_t make_command(byoc_devices_t *devices, uint32_t index) {
 }
 
 void byoc_devices_make_argument(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_argument_t *place = &devices->places->arguments[index];
+  const byoc_device_argument_row_t *place = &devices->places->arguments[index];
   byoc_device_argument_t *argument = &devices->arguments[index];
   *argument = (byoc_device_argument_t){.kind = place->kind, .integer = place->integer, .real = place->real};
-  if (place->kind != BYOC_DEVICE_ARGUMENT_BUFFER || place->tensor == BYOC_PLACE_NONE) return;
+  if (place->kind != BYOC_DEVICE_ARGUMENT_BUFFER || place->tensor == BYOC_DEVICE_NO_ROW) return;
   argument->buffer = devices->tensors[place->tensor].buffer;
   argument->offset_bytes = devices->tensors[place->tensor].offset_bytes + place->offset_bytes;
 }
@@ -283,7 +283,7 @@ static void *zeros(uint32_t count, size_t size) {
 }
 
 static bool allocate_parts(byoc_devices_t *devices, const byoc_caller_queue_t *callers) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   uint32_t handles = 0, most_waits = 0;
   for (uint32_t i = 0; i < places->command_count; i++) {
     handles += handle_count(places, &places->commands[i]);
@@ -319,7 +319,7 @@ static bool allocate_parts(byoc_devices_t *devices, const byoc_caller_queue_t *c
 }
 
 static int32_t set_up(byoc_devices_t *devices) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   int32_t status = BYOC_OK;
   for (uint32_t i = 0; i < places->device_count && status == BYOC_OK; i++) status = open_device(devices, i);
   for (uint32_t i = 0; i < places->module_count && status == BYOC_OK; i++) status = load_module(devices, i);
@@ -334,7 +334,7 @@ static int32_t set_up(byoc_devices_t *devices) {
   return status;
 }
 
-int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *runtime,
+int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
                             const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices) {
   *out_devices = NULL;
   byoc_devices_t *devices = calloc(1, sizeof(*devices));
@@ -362,7 +362,7 @@ int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *r
 
 // Closes one device, after everything that was made on it.
 static void close_device(byoc_devices_t *devices, byoc_open_device_t *device) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   const byoc_driver_t *driver = device->driver;
   const uint32_t index = (uint32_t)(device - devices->devices);
   if (device->handle == NULL) return;
@@ -371,7 +371,7 @@ static void close_device(byoc_devices_t *devices, byoc_open_device_t *device) {
   }
   driver->queue_destroy(device->handle, device->service);
   for (uint32_t i = 0; i < places->command_count; i++) {
-    const byoc_place_command_t *command = &places->commands[i];
+    const byoc_device_command_row_t *command = &places->commands[i];
     const uint32_t count = handle_count(places, command), first = devices->commands[i].first_handle;
     if (count == 0 || places->queues[command->queue.first].device != index) continue;
     for (uint32_t k = 0; k < count; k++) driver->event_destroy(device->handle, devices->handles[first + k]);

@@ -2,11 +2,11 @@
 // The devices of a context: they are opened with it, and its runs give them commands. The artifact and the evaluator
 // share this code; it does not link to a vendor's library.
 //
-// Constant tables (byoc_places_t) describe the devices of a program; byoc_devices_t is their state in one context. Each
-// instruction that goes to a queue, or waits, is a command: a row of the tables, and a prepared state. A run changes
-// the parts of that state that depend on the caller's pointers or on symbols. A run allocates nothing, except for
-// values whose sizes only the run knows: these are cells, and their memory is kept for later cells of about the same
-// size.
+// Constant tables (byoc_device_tables_t) describe the devices of a program; byoc_devices_t is their state in one
+// context. Each instruction that goes to a queue, or waits, is a command: a row of the tables, and a prepared state. A
+// run changes the parts of that state that depend on the caller's pointers or on symbols. A run allocates nothing,
+// except for values whose sizes only the run knows: these are cells, and their memory is kept for later cells of about
+// the same size.
 //
 // The processor is not in the tables: instructions on its queues are executed at once.
 #ifndef BYOC_CORE_RUNTIME_DEVICE_H_
@@ -16,130 +16,130 @@
 #include "byoc/device.h"
 #include "core/runtime/cell.h"
 
-#define BYOC_PLACE_NONE UINT32_MAX
+#define BYOC_DEVICE_NO_ROW UINT32_MAX
 
-typedef struct byoc_place_device_t {
+typedef struct byoc_device_row_t {
   const char *name; // of the driver
   const byoc_driver_t *driver;
   int32_t ordinal;
-} byoc_place_device_t;
+} byoc_device_row_t;
 
 // The origin of a queue.
 enum {
-  BYOC_PLACE_QUEUE_OWN = 0,
-  BYOC_PLACE_QUEUE_DEFAULT = 1, // of the vendor's library
-  BYOC_PLACE_QUEUE_CURRENT = 2, // the caller's at the begin of a run; an own queue if the caller gives none
+  BYOC_DEVICE_QUEUE_OWN = 0,
+  BYOC_DEVICE_QUEUE_DEFAULT = 1, // of the vendor's library
+  BYOC_DEVICE_QUEUE_CURRENT = 2, // the caller's at the begin of a run; an own queue if the caller gives none
 };
 
-typedef struct byoc_place_queue_t {
+typedef struct byoc_device_queue_row_t {
   uint32_t device, kind; // BYOC_PLACE_QUEUE_*
-} byoc_place_queue_t;
+} byoc_device_queue_row_t;
 
 // The memory of a program in one scope of one device.
-typedef struct byoc_place_memory_t {
+typedef struct byoc_device_memory_row_t {
   uint32_t device;
   const char *scope;
   uint32_t is_apart;             // 1: each tensor has an allocation, and its offset is the number of that allocation
   uint64_t workspace_size_bytes; // if is_apart is 0
-} byoc_place_memory_t;
+} byoc_device_memory_row_t;
 
 // A tensor on a device. It lies in the workspace of its memory, at an offset in bytes. If the memory is apart, tensors
 // with the same offset have the same type and share an allocation. A constant has an allocation of its own. So has
 // every tensor if the device's scope does not subdivide, or if an offset does not fit the device's alignment.
-typedef struct byoc_place_tensor_t {
+typedef struct byoc_device_tensor_row_t {
   const char *name;
   uint32_t memory, rank, element_size_bytes;
   const int64_t *dims;
   uint64_t offset_bytes, size_bytes;
   const void *data; // of a constant, which is copied when the context is made; otherwise NULL
-} byoc_place_tensor_t;
+} byoc_device_tensor_row_t;
 
 // Code, in the order in which it is tried.
-typedef struct byoc_place_variant_t {
+typedef struct byoc_device_variant_row_t {
   const char *format;
   const char *architecture; // the only architecture that can run it; NULL: any
   const char *options;
   const void *data;
   uint64_t size_bytes;
-} byoc_place_variant_t;
+} byoc_device_variant_row_t;
 
-typedef struct byoc_place_module_t {
+typedef struct byoc_device_module_row_t {
   const char *name;
   uint32_t device, variant_count;
-  const byoc_place_variant_t *variants;
-} byoc_place_module_t;
+  const byoc_device_variant_row_t *variants;
+} byoc_device_module_row_t;
 
-typedef struct byoc_place_entry_t {
+typedef struct byoc_device_entry_row_t {
   const char *name;
   uint32_t module;
-} byoc_place_entry_t;
+} byoc_device_entry_row_t;
 
 // An argument of a launch: a tensor, or a number.
-typedef struct byoc_place_argument_t {
+typedef struct byoc_device_argument_row_t {
   uint32_t kind;   // BYOC_DEVICE_ARGUMENT_*
   uint32_t tensor; // BUFFER; NONE: a value in a cell, which is set by the run
   uint64_t offset_bytes;
   int64_t integer;
   double real;
-} byoc_place_argument_t;
+} byoc_device_argument_row_t;
 
 // A queue or an event. If `count` is larger than 1, a number modulo `count` chooses among several; -1 is the last one.
-typedef struct byoc_place_choice_t {
+typedef struct byoc_device_choice_t {
   uint32_t first, count; // count 0: none
-} byoc_place_choice_t;
+} byoc_device_choice_t;
 
 enum {
-  BYOC_PLACE_COPY = 1,
-  BYOC_PLACE_FILL = 2,
-  BYOC_PLACE_LAUNCH = 3,
-  BYOC_PLACE_BARRIER = 4,
-  BYOC_PLACE_AWAIT = 5, // the host waits for `waits`
+  BYOC_DEVICE_COMMAND_COPY = 1,
+  BYOC_DEVICE_COMMAND_FILL = 2,
+  BYOC_DEVICE_COMMAND_LAUNCH = 3,
+  BYOC_DEVICE_COMMAND_BARRIER = 4,
+  BYOC_DEVICE_COMMAND_AWAIT = 5, // the host waits for `waits`
 };
 
 // One side of a copy, or the destination of a fill.
-typedef struct byoc_place_bytes_t {
+typedef struct byoc_device_span_t {
   uint32_t tensor; // NONE: on the host, or a value in a cell
   uint64_t offset_bytes;
-} byoc_place_bytes_t;
+} byoc_device_span_t;
 
-typedef struct byoc_place_command_t {
+typedef struct byoc_device_command_row_t {
   uint32_t kind; // BYOC_PLACE_*
-  byoc_place_choice_t queue;
-  uint32_t first_wait, wait_count; // in byoc_places_t.waits
-  byoc_place_choice_t signal;
-  byoc_place_bytes_t source, destination; // COPY; FILL: destination
+  byoc_device_choice_t queue;
+  uint32_t first_wait, wait_count; // in byoc_device_tables_t.waits
+  byoc_device_choice_t signal;
+  byoc_device_span_t source, destination; // COPY; FILL: destination
   uint64_t size_bytes;                    // COPY, FILL
   uint64_t pattern;                       // FILL, in its first bytes
   uint32_t pattern_size_bytes;            // FILL
   uint32_t entry;                         // LAUNCH
   uint32_t first_argument, argument_count;
   uint32_t grid[3], block[3];
-} byoc_place_command_t;
+} byoc_device_command_row_t;
 
 // A tensor that a copy fills from an input, or from which a copy fills an output. Nothing else writes the destination.
 // Where the device can use the caller's buffer, the tensor is that buffer, and nothing is copied.
-typedef struct byoc_place_port_t {
+typedef struct byoc_device_port_row_t {
   uint32_t tensor, command;
   uint32_t port, is_output; // number of the input or output
-} byoc_place_port_t;
+} byoc_device_port_row_t;
 
-typedef struct byoc_places_t {
-  const byoc_place_device_t *devices;
-  const byoc_place_queue_t *queues;
-  const byoc_place_memory_t *memories;
-  const byoc_place_tensor_t *tensors;
-  const byoc_place_module_t *modules;
-  const byoc_place_entry_t *entries;
-  const byoc_place_argument_t *arguments;
-  const byoc_place_choice_t *waits;
-  const byoc_place_command_t *commands;
+typedef struct byoc_device_tables_t {
+  const byoc_device_row_t *devices;
+  const byoc_device_queue_row_t *queues;
+  const byoc_device_memory_row_t *memories;
+  const byoc_device_tensor_row_t *tensors;
+  const byoc_device_module_row_t *modules;
+  const byoc_device_entry_row_t *entries;
+  const byoc_device_argument_row_t *arguments;
+  const byoc_device_choice_t *waits;
+  const byoc_device_command_row_t *commands;
   const char *const *steps; // by command: the name of its step, for profiles
-  const byoc_place_port_t *ports;
+  const byoc_device_port_row_t *ports;
   uint32_t device_count, queue_count, memory_count, tensor_count, module_count, entry_count, argument_count, wait_count,
       command_count, event_count, port_count;
   uint32_t times;        // 1: commands have time stamps
   uint32_t has_fallback; // 1: without devices, the program has another branch (byoc_check_devices)
-} byoc_places_t;
+} byoc_device_tables_t;
 
 // The state of a command that a run may change before it gives the command: the host's side of a copy, offsets, grids.
 // The arguments of a launch are in byoc_devices_t.arguments, from first_argument on.
@@ -176,7 +176,7 @@ typedef struct byoc_open_tensor_t {
   uint64_t offset_bytes;
   uint32_t is_own;      // 1: the buffer is released with this tensor
   uint32_t is_imported; // 1: the buffer is memory of the host
-  uint32_t is_port;     // 1: it has a row in byoc_places_t.ports
+  uint32_t is_port;     // 1: it has a row in byoc_device_tables_t.ports
 } byoc_open_tensor_t;
 
 // The memory of one scope of a device.
@@ -204,7 +204,7 @@ typedef struct byoc_open_event_t {
 } byoc_open_event_t;
 
 typedef struct byoc_devices_t {
-  const byoc_places_t *places;
+  const byoc_device_tables_t *places;
   byoc_open_command_t *commands;
   byoc_device_argument_t *arguments;
   int64_t *waits; // by row of places->waits: index into the choice
@@ -232,7 +232,7 @@ typedef struct byoc_devices_t {
 // NULL, everything is closed, and `runtime` has the message. The status is that of the driver, BYOC_VERSION for a
 // driver of another ABI, BYOC_UNSUPPORTED if there is no code for this device or it lacks a scope, or
 // BYOC_OUT_OF_MEMORY. `places` and `runtime` outlive the devices; `callers` is copied.
-int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *runtime,
+int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
                             const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices);
 void byoc_devices_destroy(byoc_devices_t *devices); // accepts NULL
 

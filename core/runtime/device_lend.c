@@ -23,18 +23,18 @@ int32_t byoc_devices_import(byoc_devices_t *devices, uint32_t memory, void *host
 
 // Updates the commands and arguments that use tensors of ports.
 static void refresh(byoc_devices_t *devices) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   for (uint32_t i = 0; i < places->argument_count; i++) {
     const uint32_t tensor = places->arguments[i].tensor;
-    if (places->arguments[i].kind != BYOC_DEVICE_ARGUMENT_BUFFER || tensor == BYOC_PLACE_NONE) continue;
+    if (places->arguments[i].kind != BYOC_DEVICE_ARGUMENT_BUFFER || tensor == BYOC_DEVICE_NO_ROW) continue;
     if (devices->tensors[tensor].is_port) byoc_devices_make_argument(devices, i);
   }
   for (uint32_t i = 0; i < places->command_count; i++) byoc_devices_place_command(devices, i);
 }
 
 static int32_t lend_port(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_port_t *place = &devices->places->ports[index];
-  const byoc_place_tensor_t *row = &devices->places->tensors[place->tensor];
+  const byoc_device_port_row_t *place = &devices->places->ports[index];
+  const byoc_device_tensor_row_t *row = &devices->places->tensors[place->tensor];
   byoc_open_port_t *port = &devices->ports[index];
   byoc_open_tensor_t *tensor = &devices->tensors[place->tensor];
   byoc_device_buffer_t *buffer = NULL;
@@ -64,7 +64,7 @@ int32_t byoc_devices_lend(byoc_devices_t *devices) {
 
 void byoc_devices_take_back(byoc_devices_t *devices) {
   for (uint32_t i = 0; i < devices->places->port_count; i++) {
-    const byoc_place_port_t *place = &devices->places->ports[i];
+    const byoc_device_port_row_t *place = &devices->places->ports[i];
     byoc_open_port_t *port = &devices->ports[i];
     if (port->lent == NULL) continue;
     const byoc_open_device_t *device = byoc_devices_of_memory(devices, devices->places->tensors[place->tensor].memory);

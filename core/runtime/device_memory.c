@@ -58,19 +58,19 @@ int32_t byoc_devices_allocate_buffer(byoc_devices_t *devices, uint32_t memory, b
 
 // Can the tensors of the memory share one allocation?
 static bool is_shared(const byoc_devices_t *devices, uint32_t memory, uint32_t scope) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   const byoc_device_info_t *info = &byoc_devices_of_memory(devices, memory)->info;
   bool fits = !places->memories[memory].is_apart && (info->scopes[scope].flags & BYOC_SCOPE_SUBDIVIDES) != 0;
   for (uint32_t i = 0; i < places->tensor_count && fits; i++) {
-    const byoc_place_tensor_t *tensor = &places->tensors[i];
+    const byoc_device_tensor_row_t *tensor = &places->tensors[i];
     fits = tensor->memory != memory || tensor->data != NULL || tensor->offset_bytes % info->alignment == 0;
   }
   return fits;
 }
 
 // An earlier tensor with the same allocation, in a memory that is apart; NULL: none.
-static const byoc_open_tensor_t *find_twin(const byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_tensor_t *tensors = devices->places->tensors;
+static const byoc_open_tensor_t *find_clone(const byoc_devices_t *devices, uint32_t index) {
+  const byoc_device_tensor_row_t *tensors = devices->places->tensors;
   if (!devices->places->memories[tensors[index].memory].is_apart || tensors[index].data != NULL) return NULL;
   for (uint32_t i = 0; i < index; i++) {
     if (tensors[i].memory == tensors[index].memory && tensors[i].data == NULL &&
@@ -82,11 +82,11 @@ static const byoc_open_tensor_t *find_twin(const byoc_devices_t *devices, uint32
 }
 
 static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t scope, bool subdivides) {
-  const byoc_place_tensor_t *place = &devices->places->tensors[index];
+  const byoc_device_tensor_row_t *place = &devices->places->tensors[index];
   byoc_open_tensor_t *tensor = &devices->tensors[index];
-  const byoc_open_tensor_t *twin = find_twin(devices, index);
-  if (twin != NULL) {
-    *tensor = (byoc_open_tensor_t){.buffer = twin->buffer};
+  const byoc_open_tensor_t *clone = find_clone(devices, index);
+  if (clone != NULL) {
+    *tensor = (byoc_open_tensor_t){.buffer = clone->buffer};
     return BYOC_OK;
   }
   char what[96];
@@ -118,7 +118,7 @@ static int32_t allocate_tensor(byoc_devices_t *devices, uint32_t index, uint32_t
 
 // Is there a tensor in the workspace? The workspace has an address even if no tensor has elements.
 static bool has_workspace(const byoc_devices_t *devices, uint32_t memory) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   bool has = places->memories[memory].workspace_size_bytes > 0;
   for (uint32_t i = 0; i < places->tensor_count && !has; i++) {
     has = places->tensors[i].memory == memory && places->tensors[i].data == NULL;
@@ -127,8 +127,8 @@ static bool has_workspace(const byoc_devices_t *devices, uint32_t memory) {
 }
 
 int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
-  const byoc_places_t *places = devices->places;
-  const byoc_place_memory_t *place = &places->memories[memory];
+  const byoc_device_tables_t *places = devices->places;
+  const byoc_device_memory_row_t *place = &places->memories[memory];
   const byoc_open_device_t *device = byoc_devices_of_memory(devices, memory);
   uint32_t scope = 0;
   int32_t status = find_scope(devices, memory, &scope);
@@ -149,7 +149,7 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
                                           &open->workspace);
   }
   for (uint32_t i = 0; i < places->tensor_count && status == BYOC_OK; i++) {
-    const byoc_place_tensor_t *tensor = &places->tensors[i];
+    const byoc_device_tensor_row_t *tensor = &places->tensors[i];
     if (tensor->memory != memory) continue;
     if (tensor->data != NULL || !shared) {
       status = allocate_tensor(devices, i, scope, subdivides);
@@ -162,7 +162,7 @@ int32_t byoc_devices_allocate(byoc_devices_t *devices, uint32_t memory) {
 
 // Copies a constant that the device does not use in place.
 static int32_t fill_tensor(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_tensor_t *place = &devices->places->tensors[index];
+  const byoc_device_tensor_row_t *place = &devices->places->tensors[index];
   const byoc_open_tensor_t *tensor = &devices->tensors[index];
   byoc_open_device_t *device = byoc_devices_of_memory(devices, place->memory);
   if (place->size_bytes == 0 || place->data == NULL || tensor->is_imported) return BYOC_OK;

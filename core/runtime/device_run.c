@@ -7,7 +7,7 @@
 #include "core/runtime/device_internal.h"
 
 // The verifier of races chooses by the same function (core/hostir/verify/happens_before_access.c).
-static uint32_t choose(byoc_place_choice_t choice, int64_t index) {
+static uint32_t choose(byoc_device_choice_t choice, int64_t index) {
   if (choice.count < 2) return choice.first;
   return choice.first + (uint32_t)byoc_dim_mod(index, choice.count);
 }
@@ -48,7 +48,7 @@ static int32_t wait_for(byoc_devices_t *devices, const byoc_open_device_t *devic
 }
 
 // The host waits for the events of an AWAIT.
-static int32_t await(byoc_devices_t *devices, const byoc_place_command_t *place) {
+static int32_t await(byoc_devices_t *devices, const byoc_device_command_row_t *place) {
   int32_t status = flush(devices);
   for (uint32_t i = place->first_wait; i < place->first_wait + place->wait_count && status == BYOC_OK; i++) {
     const byoc_open_event_t *event = &devices->events[choose(devices->places->waits[i], devices->waits[i])];
@@ -82,7 +82,7 @@ int32_t byoc_devices_times(byoc_devices_t *devices, uint32_t command, uint64_t *
 // ---- commands ----
 
 // The wait list of a command.
-static uint32_t list_waits(byoc_devices_t *devices, const byoc_place_command_t *place) {
+static uint32_t list_waits(byoc_devices_t *devices, const byoc_device_command_row_t *place) {
   uint32_t count = 0;
   for (uint32_t i = place->first_wait; i < place->first_wait + place->wait_count; i++) {
     const byoc_open_event_t *event = &devices->events[choose(devices->places->waits[i], devices->waits[i])];
@@ -91,20 +91,20 @@ static uint32_t list_waits(byoc_devices_t *devices, const byoc_place_command_t *
   return count;
 }
 
-static int32_t put(const byoc_place_command_t *place, const byoc_open_command_t *command,
+static int32_t put(const byoc_device_command_row_t *place, const byoc_open_command_t *command,
                    const byoc_open_queue_t *queue, const byoc_device_order_t *order) {
   byoc_device_t *device = queue->device->handle;
   const byoc_driver_t *driver = queue->device->driver;
   switch (place->kind) {
-  case BYOC_PLACE_COPY:
+  case BYOC_DEVICE_COMMAND_COPY:
     // The value has no elements, or the tensor is the caller's buffer.
     if (command->size_bytes == 0 || command->is_idle) return driver->barrier(device, queue->handle, order);
     return driver->copy(device, queue->handle, &command->source, &command->destination, command->size_bytes, order);
-  case BYOC_PLACE_FILL:
+  case BYOC_DEVICE_COMMAND_FILL:
     if (command->size_bytes == 0) return driver->barrier(device, queue->handle, order);
     return driver->fill(device, queue->handle, command->destination.buffer, command->destination.offset_bytes,
                         command->size_bytes, &place->pattern, place->pattern_size_bytes, order);
-  case BYOC_PLACE_LAUNCH:
+  case BYOC_DEVICE_COMMAND_LAUNCH:
     return driver->launch(device, queue->handle, &command->launch, order);
   default:
     return driver->barrier(device, queue->handle, order);
@@ -112,9 +112,9 @@ static int32_t put(const byoc_place_command_t *place, const byoc_open_command_t 
 }
 
 int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
-  const byoc_place_command_t *place = &devices->places->commands[index];
+  const byoc_device_command_row_t *place = &devices->places->commands[index];
   byoc_open_command_t *command = &devices->commands[index];
-  if (place->kind == BYOC_PLACE_AWAIT) return await(devices, place);
+  if (place->kind == BYOC_DEVICE_COMMAND_AWAIT) return await(devices, place);
   byoc_open_queue_t *queue = &devices->queues[choose(place->queue, command->queue)];
   int32_t status = BYOC_OK;
   if (devices->profile != NULL && command->last != NULL) { // of the loop's last iteration
@@ -158,7 +158,7 @@ int32_t byoc_devices_set_integer(byoc_devices_t *devices, uint32_t argument, int
 // ---- runs ----
 
 int32_t byoc_devices_begin(byoc_devices_t *devices) {
-  const byoc_places_t *places = devices->places;
+  const byoc_device_tables_t *places = devices->places;
   devices->reason[0] = '\0';
   byoc_devices_drop_idle_cells(devices);
   for (uint32_t i = 0; i < places->event_count; i++) devices->events[i] = (byoc_open_event_t){0};

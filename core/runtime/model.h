@@ -13,7 +13,7 @@
 #include "core/runtime/collective.h"
 #include "core/runtime/container.h"
 #include "core/runtime/device.h"
-#include "core/runtime/level.h"
+#include "core/runtime/isa_level.h"
 #include "core/runtime/relation.h"
 #include "core/runtime/trace.h"
 #include "core/runtime/weights.h"
@@ -59,8 +59,8 @@ typedef struct byoc_model_constant_t {
 
 typedef struct byoc_model_t {
   const byoc_artifact_t *artifact;
-  const char *cpu_features;         // required, space-separated
-  const byoc_model_level_t *levels; // the best first; NULL: the artifact has one level
+  const char *cpu_features;             // required, space-separated
+  const byoc_model_isa_level_t *levels; // the best first; NULL: the artifact has one level
   uint32_t level_count;
   int32_t thread_count; // chosen when building; 0: none
   uint32_t huge_pages;  // 1: constants move to huge pages, unless $BYOC_HUGE_PAGES says otherwise
@@ -81,13 +81,13 @@ typedef struct byoc_model_t {
   int32_t (*execute)(byoc_context_t *context); // NULL: a static model
   uint32_t cell_count, symbol_count, constant_count;
   const uint32_t *input_cells, *output_cells;
-  const uint32_t *output_homes; // by output: its cell, so that it can be made in the caller's memory
+  const uint32_t *output_destinations; // by output: its cell, so that it can be made in the caller's memory
   const byoc_model_constant_t *constants;
 
-  const byoc_places_t *on_devices; // its devices; NULL: none
-  uint32_t rank_count;             // the number of ranks that it was built for; 0: any
-  int32_t rank;                    // its own rank
-  uint64_t rank_build;             // a hash of the inputs of the build, the same for all ranks; 0: unknown
+  const byoc_device_tables_t *on_devices; // its devices; NULL: none
+  uint32_t rank_count;                    // the number of ranks that it was built for; 0: any
+  int32_t rank;                           // its own rank
+  uint64_t rank_build;                    // a hash of the inputs of the build, the same for all ranks; 0: unknown
 } byoc_model_t;
 
 // The part of a context that generated code reads; the runtime keeps more after it.

@@ -96,7 +96,7 @@ static int64_t now_ns(void) {
 }
 
 // A pause takes from 4 to some hundred cycles. The fastest of some trials counts, because others may be interrupted.
-static uint32_t usual_turns(void) {
+static uint32_t usual_iterations(void) {
   enum { TRIALS = 5, TURNS = 200 };
   int64_t least_ns = SPIN_NS;
   for (int trial = 0; trial < TRIALS; trial++) {
@@ -367,7 +367,7 @@ int32_t byoc_model_pool_acquire(int32_t thread_count) {
   uint32_t count = atomic_load(&pool.worker_count);
   while ((int32_t)count + 1 < thread_count && start_worker(count)) atomic_store(&pool.worker_count, ++count);
   int32_t available = (int32_t)count + 1;
-  if (pool.wanted_spin_turns == USUAL_TURNS) pool.wanted_spin_turns = usual_turns();
+  if (pool.wanted_spin_turns == USUAL_TURNS) pool.wanted_spin_turns = usual_iterations();
   // With more threads than processors, a thread that spins takes time from one that works.
   atomic_store(&pool.spin_turns, available <= byoc_model_processor_count() ? pool.wanted_spin_turns : 0);
   pthread_mutex_unlock(&pool.lock);

@@ -56,7 +56,7 @@ void *byoc_model_place(void *self, uint32_t cell, const byoc_argument_t *tensor,
   byoc_model_context_t *context = self;
   const byoc_model_t *model = context->model;
   uint32_t output = 0;
-  while (output < model->artifact->output_count && model->output_homes[output] != cell) output++;
+  while (output < model->artifact->output_count && model->output_destinations[output] != cell) output++;
   if (output == model->artifact->output_count || is_over_input(context, output)) return NULL;
   // Without the caller's memory, the run goes on in the context's memory, and fails at its end.
   if (byoc_model_ask_for(context, output, tensor, size_bytes) != BYOC_OK) return NULL;

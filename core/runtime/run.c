@@ -138,7 +138,7 @@ static int32_t begin(byoc_model_context_t *context, const void *const *inputs, v
 
 static int32_t lend(byoc_devices_t *devices, const void *const *inputs, void *const *outputs) {
   for (uint32_t i = 0; i < devices->places->port_count; i++) {
-    const byoc_place_port_t *place = &devices->places->ports[i];
+    const byoc_device_port_row_t *place = &devices->places->ports[i];
     devices->ports[i].host = place->is_output ? outputs[place->port] : (void *)(uintptr_t)inputs[place->port];
   }
   return byoc_devices_lend(devices);

@@ -179,7 +179,7 @@ const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {
 const char *byoc_target_list_foreign(const byoc_target_list_t *list) {
   if (list->triple != NULL) return list->triple;
   if (list->levels.count == 0) return NULL;
-  const byoc_cpu_level_t *level = &list->levels.levels[list->level];
+  const byoc_isa_level_t *level = &list->levels.levels[list->level];
   return (level->features & ~byoc_cpu_detect()) != 0 ? level->name : NULL;
 }
 

@@ -10,7 +10,7 @@
 #include "core/base/machine.h"
 #include "core/base/string.h"
 #include "core/base/vector.h"
-#include "core/targets/level.h"
+#include "core/targets/isa_level.h"
 
 // One option of a kind, copied out of the plugin's table (strings in the registry's arena).
 typedef byoc_option_t byoc_option_schema_t;
@@ -49,7 +49,7 @@ typedef struct byoc_target_list_t {
   BYOC_VECTOR(byoc_target_t *) targets; // in order of preference; the last is "c" (added when the user named none)
   // For another machine: its triple, and the compiler for it, which the caller sets. NULL: for this machine.
   const char *triple, *compiler;
-  byoc_cpu_levels_t levels; // of a -mcpu with several processors; count 0: there is none
+  byoc_isa_levels_t levels; // of a -mcpu with several processors; count 0: there is none
   size_t level;             // the level of these targets, among those
 } byoc_target_list_t;
 

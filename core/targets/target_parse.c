@@ -143,7 +143,7 @@ static byoc_status_t parse_value(parser_t *p, byoc_string_t *out) {
   return out->failed ? byoc_diag_out_of_memory(p->diag) : BYOC_OK;
 }
 
-static bool same_levels(const byoc_cpu_levels_t *one, const byoc_cpu_levels_t *other) {
+static bool same_levels(const byoc_isa_levels_t *one, const byoc_isa_levels_t *other) {
   bool same = one->count == other->count;
   for (size_t i = 0; i < one->count && same; ++i) same = strcmp(one->levels[i].name, other->levels[i].name) == 0;
   return same;
@@ -152,11 +152,11 @@ static bool same_levels(const byoc_cpu_levels_t *one, const byoc_cpu_levels_t *o
 // One of several processors.
 static byoc_status_t choose_level(parser_t *p, const char *text, const char **out_word) {
   byoc_target_list_t *list = p->list;
-  byoc_cpu_levels_t levels;
-  BYOC_RETURN_IF_ERROR(byoc_cpu_parse_levels(text, p->machine, &list->arena, p->diag, &levels));
+  byoc_isa_levels_t levels;
+  BYOC_RETURN_IF_ERROR(byoc_isa_levels_parse(text, p->machine, &list->arena, p->diag, &levels));
   if (list->levels.count == 0) {
     list->levels = levels;
-    list->level = list->triple == NULL ? byoc_cpu_find_level(&levels, byoc_cpu_detect()) : 0;
+    list->level = list->triple == NULL ? byoc_isa_level_find(&levels, byoc_cpu_detect()) : 0;
     if (p->registry->level > 0 && p->registry->level <= levels.count) list->level = p->registry->level - 1;
   }
   *out_word = list->levels.levels[list->level].name;

@@ -405,7 +405,7 @@ static void test_output_endings(void **state) {
 }
 
 // Nodes that share a kernel keep their own names in steps and profiles.
-static void test_names_of_twins(void **state) {
+static void test_names_of_clones(void **state) {
   (void)state;
   byoc_test_shell(
       0, "printf '%%s\n' 'module {' 'func @main(%%x : f32[8,8]) -> (%%z : f32[8,8]) {' "
@@ -449,7 +449,7 @@ int main(void) {
       cmocka_unit_test(test_elided_constants),
       cmocka_unit_test(test_reader_leaves),
       cmocka_unit_test(test_output_endings),
-      cmocka_unit_test(test_names_of_twins),
+      cmocka_unit_test(test_names_of_clones),
       cmocka_unit_test(test_untimed_plans),
       cmocka_unit_test(test_emit),
       cmocka_unit_test(test_verbose),

@@ -129,7 +129,7 @@ static void test_casts_of_f16_belong_to_a_product(void **state) {
 }
 
 // However many targets give a function back, the next one is asked.
-static void test_the_next_target_is_asked_however_many_give_back(void **state) {
+static void test_the_next_target_is_asked_however_many_decline(void **state) {
   (void)state;
   write_text("relu.byoc", "    %y = Relu@14 \"small\" (%x) : f32[4]\n");
   byoc_test_shell(
@@ -417,7 +417,7 @@ int main(void) {
       cmocka_unit_test(test_a_size_price_is_a_percentage),
       cmocka_unit_test(test_a23_a_declined_node_carries_the_reason),
       cmocka_unit_test(test_casts_of_f16_belong_to_a_product),
-      cmocka_unit_test(test_the_next_target_is_asked_however_many_give_back),
+      cmocka_unit_test(test_the_next_target_is_asked_however_many_decline),
       cmocka_unit_test(test_rules_are_chosen_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),
       cmocka_unit_test(test_c10_saved_plans_are_those_of_the_build),

@@ -13,7 +13,7 @@
 enum { HEIGHT = 2, WIDTH = 3 };
 
 // The red, green and blue of pixel p are 10p, 10p + 1 and 10p + 2.
-static void fill_picture(uint8_t *bytes) {
+static void fill_image(uint8_t *bytes) {
   for (size_t p = 0; p < HEIGHT * WIDTH; ++p) {
     for (size_t c = 0; c < 3; ++c) bytes[p * 3 + c] = (uint8_t)(10 * p + c);
   }
@@ -21,7 +21,7 @@ static void fill_picture(uint8_t *bytes) {
 
 static void write_png(const char *path, uint32_t height) {
   uint8_t bytes[HEIGHT * WIDTH * 3];
-  fill_picture(bytes);
+  fill_image(bytes);
   png_image image = {.version = PNG_IMAGE_VERSION, .width = WIDTH, .height = height, .format = PNG_FORMAT_RGB};
   assert_true(png_image_write_to_file(&image, path, 0, bytes, 0, NULL));
 }

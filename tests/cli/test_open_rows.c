@@ -32,7 +32,7 @@ static const char convolution[] = "module {\n"
                                   "}\n";
 
 // A bottleneck of an open picture, beside padding that follows from its size, and a signal of open length.
-static const char pictures[] =
+static const char images[] =
     "module {\n"
     "  constant @w : f32[24,3,3,3] = splat 0.0625\n"
     "  constant @b : f32[24] = splat 0.5\n"
@@ -229,7 +229,7 @@ static void test_convolutions_of_open_pictures(void **state) {
   static const char *const dims[] = {
       "--dim N=1 --dim H=1 --dim W=1 --dim L=1", "--dim N=2 --dim H=33 --dim W=18 --dim L=70",
       "--dim N=1 --dim H=8 --dim W=301 --dim L=16", "--dim N=0 --dim H=5 --dim W=5 --dim L=5"};
-  build(pictures, "cutlass", "cutlass 8 operators in 5 regions");
+  build(images, "cutlass", "cutlass 8 operators in 5 regions");
   for (size_t i = 0; i < sizeof(dims) / sizeof(*dims); ++i)
     compare(dims[i], "--expect y=reference/y.npy --expect z=reference/z.npy");
 }
@@ -289,7 +289,7 @@ static void test_option_shapes_reaches_the_engine(void **state) {
 
 static void test_dnnl_on_pictures_and_products(void **state) {
   (void)state;
-  build(pictures, "dnnl", "dnnl 7 operators in 2 regions");
+  build(images, "dnnl", "dnnl 7 operators in 2 regions");
   compare("--dim N=2 --dim H=33 --dim W=18 --dim L=70", "--expect y=reference/y.npy --expect z=reference/z.npy");
   compare("--dim N=1 --dim H=1 --dim W=1 --dim L=1", "--expect y=reference/y.npy --expect z=reference/z.npy");
   compare("--dim N=0 --dim H=5 --dim W=5 --dim L=5", "--expect y=reference/y.npy --expect z=reference/z.npy");
@@ -345,7 +345,7 @@ static void test_bf16_is_multiplied_where_it_pays(void **state) {
 
 static void test_precision_that_does_not_hold_is_told(void **state) {
   (void)state;
-  build(pictures, "cutlass -precision=int8", "cutlass 8 operators in 5 regions");
+  build(images, "cutlass -precision=int8", "cutlass 8 operators in 5 regions");
   explain("cutlass -precision=int8");
   byoc_test_printed("warning: cutlass: -precision=int8 does not hold for Conv, Conv, Conv and 1 more: the height or "
                     "width of its images is dynamic");

@@ -96,7 +96,7 @@ static void destroy_small(program_t *p) {
   assert_memory_equal(&counts, &(sim_counts_t){0}, sizeof(counts));
 }
 
-static void expect_told(const char *kind, int number, const char *text) {
+static void expect_reported(const char *kind, int number, const char *text) {
   if (strstr(text, "the device 'sim'") != NULL || strstr(text, "kernel") != NULL) return;
   fail_msg("%s %d: '%s' does not say what failed", kind, number, text);
 }
@@ -111,7 +111,7 @@ static bool fail_at(program_t *p, bool compiled, const char *kind, int number) {
   setenv("BYOC_SIM", option, 1);
   int32_t status = create_small(p, compiled, &text, &diag);
   if (status != BYOC_OK) {
-    expect_told(kind, number, text);
+    expect_reported(kind, number, text);
     assert_null(p->context);
     assert_null(p->evaluator);
     destroy_small(p);
@@ -121,7 +121,7 @@ static bool fail_at(program_t *p, bool compiled, const char *kind, int number) {
     run_small(p, compiled, &status, &text, &diag);
     if (status == BYOC_OK) continue;
     if (failed) fail_msg("%s %d: it failed twice: %s", kind, number, text);
-    expect_told(kind, number, text);
+    expect_reported(kind, number, text);
     failed = true;
     diag = (byoc_diag_t){0};
   }

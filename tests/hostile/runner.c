@@ -193,21 +193,21 @@ static int64_t hostile_dim(int64_t right) {
 
 static int64_t hostile_integer(values_t how, int64_t right) {
   static const int64_t odd[] = {0, 0, 1, 1, 2, 3, 4, 5, 7, 8, -1, -1, -2, -3, -5, 100, 1000, 65536};
-  static const int64_t wild[] = {INT32_MAX,           INT32_MIN,        INT64_C(1) << 32,   INT64_MAX,
-                                 INT64_MIN,           INT64_MAX - 1,    INT64_MIN + 1,      INT64_C(1) << 40,
-                                 -(INT64_C(1) << 40), INT64_C(1) << 62, -(INT64_C(1) << 62)};
+  static const int64_t special[] = {INT32_MAX,           INT32_MIN,        INT64_C(1) << 32,   INT64_MAX,
+                                    INT64_MIN,           INT64_MAX - 1,    INT64_MIN + 1,      INT64_C(1) << 40,
+                                    -(INT64_C(1) << 40), INT64_C(1) << 62, -(INT64_C(1) << 62)};
   if (how == VALUES_RIGHT) return right;
   if (how == VALUES_SMALL) return (int64_t)below(4);
-  if (how == VALUES_WILD && below(2) == 0) return wild[below(sizeof(wild) / sizeof(wild[0]))];
+  if (how == VALUES_WILD && below(2) == 0) return special[below(sizeof(special) / sizeof(special[0]))];
   return below(3) == 0 ? right : odd[below(sizeof(odd) / sizeof(odd[0]))];
 }
 
 static double hostile_real(values_t how, double right) {
   static const double odd[] = {0, 1, -1, 0.5, -0.5, 2, 3, 255, 0.1, 7, 1000};
-  static const double wild[] = {1e30, -1e30, 1e-30, INFINITY, -INFINITY, NAN, 1e9, -1e9, 1e19, -1e19};
+  static const double special[] = {1e30, -1e30, 1e-30, INFINITY, -INFINITY, NAN, 1e9, -1e9, 1e19, -1e19};
   if (how == VALUES_RIGHT) return right;
   if (how == VALUES_SMALL) return (double)below(100) / 50;
-  if (how == VALUES_WILD && below(2) == 0) return wild[below(sizeof(wild) / sizeof(wild[0]))];
+  if (how == VALUES_WILD && below(2) == 0) return special[below(sizeof(special) / sizeof(special[0]))];
   return below(3) == 0 ? right : odd[below(sizeof(odd) / sizeof(odd[0]))];
 }
 

@@ -174,7 +174,7 @@ static void test_headers_compile(void **state) {
 
 // Names of outputs that would be no file in the folder, or one that another output has, and one that removes and
 // replaces what lies beside the folder, as a sequence or an empty optional.
-static const char wild_outputs[] =
+static const char special_outputs[] =
     "module {\n"
     "  func @main(%x : f32[2]) -> (%\"..\" : seq<f32[2]>, %\".\" : f32[2], %\".hidden\" : f32[2], "
     "%\"a/b\" : f32[2], %\"a:b\" : f32[2], %a_b : f32[2], %A_b : f32[2], %a_b_2 : f32[2], %y : f32[2], "
@@ -199,7 +199,7 @@ static const char wild_outputs[] =
 static void test_outputs_stay_in_their_folder(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write("wild.byoc", wild_outputs, sizeof(wild_outputs) - 1, &diag), &diag);
+  byoc_test_ok(byoc_file_write("wild.byoc", special_outputs, sizeof(special_outputs) - 1, &diag), &diag);
   // Those with LONG in them become ones of 300 bytes that differ in the last one only.
   byoc_test_shell(0,
                   "n=$(printf '%%0300d' 0 | tr 0 n) && sed -i \"s/LONG/$n/g\" wild.byoc && byoc build wild.byoc --plan "

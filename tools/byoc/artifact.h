@@ -27,7 +27,7 @@ byoc_status_t byoc_artifact_run_open_with(const char *path, const char *entry, c
 
 // For commands that take an artifact.
 #define BYOC_ENTRY_ROW(variable, what)                                                                                 \
-  { "entry", 0, BYOC_OPT_TEXT, &(variable), "NAME", what " of an artifact of several models (default: the first)" }
+  { "entry", 0, BYOC_OPT_STRING, &(variable), "NAME", what " of an artifact of several models (default: the first)" }
 // One more context of the loaded artifact, to be ended before the run is closed.
 byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
                                         byoc_diag_t *diag, byoc_context_t **out_context);

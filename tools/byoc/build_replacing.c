@@ -35,7 +35,7 @@ static const char *const left_out[] = {"output",       "name",   "entry",   "emi
                                        "check-budget", "verify", NULL};
 
 byoc_status_t byoc_build_words(const byoc_usage_t *usage, int argc, char **argv, byoc_arena_t *arena, byoc_diag_t *diag,
-                               byoc_text_items_t *out_words) {
+                               byoc_string_items_t *out_words) {
   BYOC_RETURN_IF_ERROR(byoc_options_words(usage, argc, argv, left_out, arena, diag, out_words));
   for (size_t i = 0; i < out_words->count; ++i) BYOC_RETURN_IF_ERROR(hide_file(&out_words->items[i], arena, diag));
   return BYOC_OK;
@@ -46,7 +46,7 @@ static size_t name_size(const char *word) {
 }
 
 // A user may write "-t X" and "--target X", too.
-static bool is_given(const byoc_text_items_t *given, const char *word) {
+static bool is_given(const byoc_string_items_t *given, const char *word) {
   const size_t size = name_size(word);
   for (size_t i = 0; i < given->count; ++i) {
     const char *other = given->items[i];
@@ -70,8 +70,8 @@ static bool may_be_recorded(const char *word) {
   return true;
 }
 
-byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, const byoc_text_items_t *given,
-                                     byoc_diag_t *diag, byoc_text_items_t *out_words) {
+byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, const byoc_string_items_t *given,
+                                     byoc_diag_t *diag, byoc_string_items_t *out_words) {
   size_t index;
   const json_t *item;
   out_words->count = 0;

@@ -10,11 +10,11 @@
 // The options of a build that its code depends on: no names of outputs, and of files no more than that there is one:
 // "--plan=*".
 byoc_status_t byoc_build_words(const byoc_usage_t *usage, int argc, char **argv, byoc_arena_t *arena, byoc_diag_t *diag,
-                               byoc_text_items_t *out_words);
+                               byoc_string_items_t *out_words);
 // Puts such words, an array of `artifact`'s metadata, in front of those that a user gives, which take the place of any
 // of the same option. BYOC_INVALID_ARGUMENT if a file is not given again.
-byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, const byoc_text_items_t *given,
-                                     byoc_diag_t *diag, byoc_text_items_t *out_words);
+byoc_status_t byoc_build_words_merge(const char *artifact, const json_t *words, const byoc_string_items_t *given,
+                                     byoc_diag_t *diag, byoc_string_items_t *out_words);
 
 // How byoc weights replace differs from a build.
 typedef struct byoc_build_replacing_t {

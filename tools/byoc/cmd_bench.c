@@ -14,7 +14,7 @@ typedef struct bench_options_t {
   const char *artifact, *entry;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool json, flush_subnormals;
-  byoc_text_items_t inputs, dims;
+  byoc_string_items_t inputs, dims;
 } bench_options_t;
 
 typedef struct bench_result_t {

@@ -23,8 +23,8 @@ typedef struct build_options_t {
   const char *output, *emit, *model, *name;
   const char *save_plan, *html, *require, *weights, *threads;
   bool profile, huge_pages, constants, verify;
-  byoc_text_items_t entries; // instead of the model
-  byoc_text_items_t words;   // of the options
+  byoc_string_items_t entries; // instead of the model
+  byoc_string_items_t words;   // of the options
   const byoc_build_replacing_t *replacing;
 } build_options_t;
 
@@ -272,7 +272,7 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
 
 // ---- several models ----
 
-static byoc_status_t read_entry(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+static byoc_status_t read_entry(const byoc_string_items_t *items, size_t index, byoc_diag_t *diag,
                                 entry_option_t *entries) {
   const char *item = items->items[index], *equals = strchr(item, '=');
   entry_option_t *entry = &entries[index];
@@ -325,7 +325,7 @@ typedef struct programs_t {
 
 // "prefill", "x86-64-v3" or "prefill, x86-64-v3".
 static void append_name(const programs_t *programs, size_t k, byoc_string_t *out) {
-  const byoc_cpu_levels_t *levels = &programs->sessions[0].setup.targets.levels;
+  const byoc_isa_levels_t *levels = &programs->sessions[0].setup.targets.levels;
   if (programs->entry_count > 0) byoc_string_append(out, programs->entries[k % programs->model_count].name);
   if (programs->level_count == 0) return;
   byoc_string_appendf(out, "%s%s", programs->entry_count > 0 ? ", " : "",
@@ -462,15 +462,15 @@ static byoc_status_t read_threads(build_options_t *options, byoc_diag_t *diag) {
 static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
   build_options_t options = {.session = {.installed_by_default = true, .shows_steps = true}, .replacing = replacing};
   const byoc_option_row_t rows[] = {
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE",
+      {"output", 'o', BYOC_OPT_STRING, &options.output, "FILE",
        "a shared object, or by the ending a static library (.a), an object (.o) or a folder of C source (.c) (default: "
        "MODEL.so here)"},
-      {"name", 0, BYOC_OPT_TEXT, &options.name, "NAME",
+      {"name", 0, BYOC_OPT_STRING, &options.name, "NAME",
        "the model's name in the artifact; the header's functions begin with it (default: from the names of the files)"},
       {"entry", 0, BYOC_OPT_LIST, &options.entries, "NAME=MODEL",
        "one of several models of the artifact, instead of MODEL; repeat it for each"},
       BYOC_TARGET_ROWS(options.session, BYOC_INSTALLED_TARGETS),
-      {"triple", 0, BYOC_OPT_TEXT, &options.session.triple, "TRIPLE",
+      {"triple", 0, BYOC_OPT_STRING, &options.session.triple, "TRIPLE",
        "build for another machine: aarch64-linux-gnu, riscv64-linux-gnu, arm-linux-gnueabihf, x86_64-linux-musl "
        "(default: this one)"},
       BYOC_DIM_ROW(options.session),
@@ -482,23 +482,25 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "rank of the artifact, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
       BYOC_CHECK_ROW(options.session),
-      {"threads", 0, BYOC_OPT_TEXT, &options.threads, "N[,N...]",
+      {"threads", 0, BYOC_OPT_STRING, &options.threads, "N[,N...]",
        "threads of a context, and of measuring (default: all processors that the process may use; 1 for measuring). "
        "Several numbers: a plan by measured costs for each; a context uses the plan for its number"},
       {"verify", 0, BYOC_OPT_FLAG, &options.verify, "",
        "compare the artifact with the evaluator: random inputs, zeros, NaN, several sizes; if they differ, no artifact "
        "is written"},
-      {"emit", 0, BYOC_OPT_TEXT, &options.emit, "FORM", "print the module (ir), the host program (host) or its C (c)"},
+      {"emit", 0, BYOC_OPT_STRING, &options.emit, "FORM",
+       "print the module (ir), the host program (host) or its C (c)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "with --emit: print all data, so that byoc can read the text back; data of a host program goes into FILE.data "
        "beside -o FILE"},
-      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan as JSON: targets, costs and reasons"},
-      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page: one file, no network"},
-      {"require", 0, BYOC_OPT_TEXT, &options.require, "TARGET[,TARGET]", "fail if an operator is on another target"},
+      {"save-plan", 0, BYOC_OPT_STRING, &options.save_plan, "FILE",
+       "write the plan as JSON: targets, costs and reasons"},
+      {"html", 0, BYOC_OPT_STRING, &options.html, "FILE", "draw the plan as a page: one file, no network"},
+      {"require", 0, BYOC_OPT_STRING, &options.require, "TARGET[,TARGET]", "fail if an operator is on another target"},
       {"profile", 0, BYOC_OPT_FLAG, &options.profile, "", "give the artifact a profile entry"},
       {"trace", 0, BYOC_OPT_FLAG, &options.session.trace, "",
        "give the artifact a trace entry, which reports the result of each instruction"},
-      {"weights", 0, BYOC_OPT_TEXT, &options.weights, "internal|appended|external|FILE",
+      {"weights", 0, BYOC_OPT_STRING, &options.weights, "internal|appended|external|FILE",
        "put constants into the artifact's data, after its code, or into a file beside it: OUT.weights, or a "
        "FILE.weights that several artifacts share (default: internal, from 1.5 GiB on external)"},
       {"huge-pages", 0, BYOC_OPT_FLAG, &options.huge_pages, "",

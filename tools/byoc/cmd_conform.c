@@ -33,7 +33,7 @@ int byoc_main_conform(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the models, no artifacts"},
       {"symbolic", 0, BYOC_OPT_FLAG, &options.symbolic, "", "keep the inputs' symbolic dimensions when compiling"},
-      {"filter", 0, BYOC_OPT_TEXT, &options.filter, "TEXT", "only cases whose name contains TEXT"},
+      {"filter", 0, BYOC_OPT_STRING, &options.filter, "TEXT", "only cases whose name contains TEXT"},
       {"jobs", 'j', BYOC_OPT_COUNT, &options.job_count, "N",
        "cases at a time (default: all processors that may be used)"},
       {"timeout", 0, BYOC_OPT_COUNT, &options.timeout_s, "SECONDS", "limit for one case (default 120; 0: none)"},

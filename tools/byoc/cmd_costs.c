@@ -40,11 +40,11 @@ static byoc_status_t add_to_array(void *self, const byoc_cost_record_t *record) 
   const byoc_cost_key_t *key = &record->key;
   json_t *row =
       json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:I, s:I}", "id", key->id, "operators",
-                byoc_json_text(key->operators), "signature", byoc_json_text(key->signature), "target",
-                byoc_json_text(key->target), "plugin", byoc_json_text(key->plugin), "compiler",
-                byoc_json_text(key->compiler), "machine", byoc_json_text(key->machine), "threads",
+                byoc_json_string(key->operators), "signature", byoc_json_string(key->signature), "target",
+                byoc_json_string(key->target), "plugin", byoc_json_string(key->plugin), "compiler",
+                byoc_json_string(key->compiler), "machine", byoc_json_string(key->machine), "threads",
                 (int)key->thread_count, "cost_ns", isfinite(record->cost_ns) ? json_real(record->cost_ns) : json_null(),
-                "reason", record->reason != NULL ? byoc_json_text(record->reason) : json_null(), "measured",
+                "reason", record->reason != NULL ? byoc_json_string(record->reason) : json_null(), "measured",
                 (json_int_t)record->measured_at, "used", (json_int_t)record->used_at);
   return row != NULL && json_array_append_new(self, row) == 0 ? BYOC_OK : BYOC_OUT_OF_MEMORY;
 }
@@ -132,7 +132,7 @@ static byoc_status_t find_action(const char *name, byoc_diag_t *diag, const acti
 }
 
 // `words`: the action and its file.
-static byoc_status_t run(const byoc_text_items_t *words, const costs_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t run(const byoc_string_items_t *words, const costs_options_t *options, byoc_diag_t *diag) {
   const action_t *action = NULL;
   BYOC_RETURN_IF_ERROR(find_action(words->items[0], diag, &action));
   if (words->count != (action->takes_file ? 2U : 1U)) {
@@ -155,12 +155,12 @@ static byoc_status_t run(const byoc_text_items_t *words, const costs_options_t *
 
 int byoc_main_costs(int argc, char **argv) {
   costs_options_t options = {.age_days = NO_AGE};
-  byoc_text_items_t words = {0};
+  byoc_string_items_t words = {0};
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
       {"older-than", 0, BYOC_OPT_COUNT, &options.age_days, "DAYS",
        "prune costs that no build has used for DAYS days (default 90; 0: everything)"},
-      {"database", 0, BYOC_OPT_TEXT, &options.database, "FILE",
+      {"database", 0, BYOC_OPT_STRING, &options.database, "FILE",
        "the database (default: costs.sqlite in the cache folder)"},
   };
   static const char *const operands[] = {"an action: list, export FILE, import FILE or prune", NULL};

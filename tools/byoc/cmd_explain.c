@@ -104,11 +104,11 @@ int byoc_main_explain(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_STRICT_ROWS(options.session),
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
-      {"node", 0, BYOC_OPT_TEXT, &options.explain.node, "NAME", "this node only, by its name or number"},
+      {"node", 0, BYOC_OPT_STRING, &options.explain.node, "NAME", "this node only, by its name or number"},
       {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "print lists in full"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "the plan as JSON, as --save-plan writes it"},
-      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "write the plan to a file too"},
-      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "draw the plan as a page too: one file, no network"},
+      {"save-plan", 0, BYOC_OPT_STRING, &options.save_plan, "FILE", "write the plan to a file too"},
+      {"html", 0, BYOC_OPT_STRING, &options.html, "FILE", "draw the plan as a page too: one file, no network"},
   };
   static const char *const operands[] = {"a model (an .onnx file) or a saved plan (a .json file)", NULL};
   const byoc_usage_t usage = {

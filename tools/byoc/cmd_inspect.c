@@ -30,8 +30,8 @@ static bool count_operator(void *self, byoc_node_t *node) {
   operator_count_t *counter = self;
   char name[128];
   snprintf(name, sizeof(name), "%s%s%s", node->domain, node->domain[0] ? "::" : "", node->op);
-  uintptr_t count = (uintptr_t)byoc_text_map_get(&counter->counts, name) + 1;
-  counter->failed = !byoc_text_map_put(&counter->counts, name, (void *)count);
+  uintptr_t count = (uintptr_t)byoc_string_map_get(&counter->counts, name) + 1;
+  counter->failed = !byoc_string_map_put(&counter->counts, name, (void *)count);
   return !counter->failed;
 }
 
@@ -40,8 +40,8 @@ static json_t *value_to_json(const char *name, const byoc_type_t *type, const by
   byoc_string_init(&text, byoc_allocator_system());
   byoc_type_print_named(type, dims, &text);
   json_t *object = json_object();
-  json_object_set_new(object, "name", byoc_json_text(name));
-  json_object_set_new(object, "type", byoc_json_text(text.data));
+  json_object_set_new(object, "name", byoc_json_string(name));
+  json_object_set_new(object, "type", byoc_json_string(text.data));
   byoc_string_deinit(&text);
   return object;
 }
@@ -63,7 +63,7 @@ static json_t *model_to_json(const byoc_graph_module_t *module, const byoc_funct
   size_t bytes = 0;
   for (size_t i = 0; i < module->constants.count; ++i) bytes += module->constants.data[i]->size_bytes;
   return json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "kind", "model", "model",
-                   byoc_json_text(byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, main->name)),
+                   byoc_json_string(byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, main->name)),
                    "inputs", inputs, "outputs", outputs, "operators", operators, "constants",
                    (json_int_t)module->constants.count, "constants_size_bytes", (json_int_t)bytes);
 }
@@ -99,7 +99,7 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
   const byoc_function_t *main = byoc_graph_module_main(session->setup.build.module);
   if (main == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the module has no function");
   operator_count_t counter = {.failed = false};
-  byoc_text_map_init(&counter.counts, session->allocator);
+  byoc_string_map_init(&counter.counts, session->allocator);
   byoc_block_walk(main->body, count_operator, &counter);
   byoc_dim_names_t dims;
   byoc_graph_module_t *module = session->setup.build.module;
@@ -117,7 +117,7 @@ int byoc_main_inspect(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
       BYOC_ENTRY_ROW(options.place.entry, "show this one"),
-      {"level", 0, BYOC_OPT_TEXT, &options.place.level, "NAME",
+      {"level", 0, BYOC_OPT_STRING, &options.place.level, "NAME",
        "the ISA level to show, in an artifact for several (default: the best for this processor)"},
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
       {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",

@@ -30,7 +30,7 @@ typedef struct {
 static void note_operator(void *self, const char *domain, const char *name) {
   naming_t *naming = self;
   const char *key = byoc_arena_format(&naming->arena, "%s::%s", domain, name);
-  bool noted = key && byoc_text_map_put(&naming->targets[naming->count - 1].operators, key, naming);
+  bool noted = key && byoc_string_map_put(&naming->targets[naming->count - 1].operators, key, naming);
   if (!noted) naming->failed = true;
 }
 
@@ -58,7 +58,7 @@ static byoc_status_t naming_read(naming_t *naming, const byoc_session_t *session
     if (kind == NULL || kind->backend == NULL) continue;
     rules_t *rules = &naming->targets[naming->count++];
     rules->target = kind->name;
-    byoc_text_map_init(&rules->operators, session->allocator);
+    byoc_string_map_init(&rules->operators, session->allocator);
     for (uint32_t r = 0; r < kind->backend->rule_count; ++r) note_rule(naming, &kind->backend->rules[r]);
   }
   return naming->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
@@ -72,7 +72,7 @@ static void naming_deinit(naming_t *naming) {
 static bool names(const rules_t *rules, const char *domain, const char *op) {
   char key[256];
   snprintf(key, sizeof key, "%s::%s", domain, op);
-  return byoc_text_map_find(&rules->operators, key) != NULL;
+  return byoc_string_map_find(&rules->operators, key) != NULL;
 }
 
 // ---- parts ----
@@ -307,7 +307,7 @@ static json_t *operator_to_json(const naming_t *naming, size_t index) {
   }
   json_t *object = json_pack("{s:s, s:s, s:o, s:o}", "operator", op->name, "domain", op->domain, "versions", versions,
                              "targets", targets);
-  if (op->extension != NULL) json_object_set_new(object, "plugin", byoc_json_text(op->extension->name));
+  if (op->extension != NULL) json_object_set_new(object, "plugin", byoc_json_string(op->extension->name));
   return object;
 }
 
@@ -371,7 +371,7 @@ static byoc_status_t list_model(const byoc_session_t *session, const naming_t *n
 }
 
 // The model as it is when rules are matched against it.
-static byoc_status_t simplify(byoc_session_t *session, const char *model, const byoc_text_items_t *asked,
+static byoc_status_t simplify(byoc_session_t *session, const char *model, const byoc_string_items_t *asked,
                               byoc_diag_t *diag) {
   if (asked->count > 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
@@ -397,7 +397,7 @@ static const char *split_name(const char *name, char domain[128]) {
   return colons ? colons + 2 : name;
 }
 
-static bool is_asked_for(const byoc_op_t *op, const byoc_text_items_t *asked) {
+static bool is_asked_for(const byoc_op_t *op, const byoc_string_items_t *asked) {
   char domain[128];
   for (size_t i = 0; i < asked->count; ++i) {
     const char *name = split_name(asked->items[i], domain);
@@ -406,7 +406,7 @@ static bool is_asked_for(const byoc_op_t *op, const byoc_text_items_t *asked) {
   return asked->count == 0;
 }
 
-static byoc_status_t check_names(const byoc_text_items_t *asked, byoc_diag_t *diag) {
+static byoc_status_t check_names(const byoc_string_items_t *asked, byoc_diag_t *diag) {
   for (size_t i = 0; i < asked->count; ++i) {
     char domain[128];
     const char *op = split_name(asked->items[i], domain);
@@ -419,7 +419,7 @@ static byoc_status_t check_names(const byoc_text_items_t *asked, byoc_diag_t *di
   return BYOC_OK;
 }
 
-static byoc_status_t list(const byoc_session_t *session, const naming_t *naming, const byoc_text_items_t *asked,
+static byoc_status_t list(const byoc_session_t *session, const naming_t *naming, const byoc_string_items_t *asked,
                           bool json, byoc_diag_t *diag) {
   if (json) {
     json_t *array = json_array();
@@ -454,11 +454,11 @@ static byoc_status_t list(const byoc_session_t *session, const naming_t *naming,
 
 int byoc_main_ops(int argc, char **argv) {
   byoc_session_options_t options = {0};
-  byoc_text_items_t asked = {0};
+  byoc_string_items_t asked = {0};
   const char *model = NULL;
   bool json = false, done = false;
   const byoc_option_row_t rows[] = {
-      {"after-simplify", 0, BYOC_OPT_TEXT, &model, "MODEL",
+      {"after-simplify", 0, BYOC_OPT_STRING, &model, "MODEL",
        "the operators of this model as rules see them, after the pass simplify: versions, constant operands, counts"},
       {"json", 0, BYOC_OPT_FLAG, &json, "", "as JSON, with each version's operands, attributes and traits"},
       {"target", 't', BYOC_OPT_LIST, &options.targets, "TARGET",

@@ -120,8 +120,8 @@ static bool format_passes(byoc_string_t *out) {
 int byoc_main_opt(int argc, char **argv) {
   opt_options_t options = {0};
   const byoc_option_row_t rows[] = {
-      {"passes", 'p', BYOC_OPT_TEXT, &options.passes, "LIST", "passes to run, separated by commas"},
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the output (default, and -: standard output)"},
+      {"passes", 'p', BYOC_OPT_STRING, &options.passes, "LIST", "passes to run, separated by commas"},
+      {"output", 'o', BYOC_OPT_STRING, &options.output, "FILE", "the output (default, and -: standard output)"},
       {"constants", 0, BYOC_OPT_FLAG, &options.constants, "",
        "print all data of constants, so that byoc can read the text back; without it constants of over 256 bytes print "
        "as "

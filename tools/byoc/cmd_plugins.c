@@ -46,16 +46,16 @@ static void print_entry(const byoc_plugin_entry_t *entry) {
 
 static json_t *entry_to_json(const byoc_plugin_entry_t *entry) {
   json_t *object = json_object();
-  json_object_set_new(object, "path", byoc_json_text(entry->path));
+  json_object_set_new(object, "path", byoc_json_string(entry->path));
   json_object_set_new(object, "source", json_string(source_name(entry->source)));
   json_object_set_new(object, "state", json_string(state_name(entry)));
-  json_object_set_new(object, "reason", byoc_json_text(entry->reason ? entry->reason : ""));
+  json_object_set_new(object, "reason", byoc_json_string(entry->reason ? entry->reason : ""));
   if (!entry->has_note) return object;
-  json_object_set_new(object, "name", byoc_json_text(entry->note.name));
-  json_object_set_new(object, "version", byoc_json_text(entry->note.version));
-  json_object_set_new(object, "targets", byoc_json_text(entry->note.targets));
-  json_object_set_new(object, "domains", byoc_json_text(entry->domains));
-  json_object_set_new(object, "description", byoc_json_text(entry->note.description));
+  json_object_set_new(object, "name", byoc_json_string(entry->note.name));
+  json_object_set_new(object, "version", byoc_json_string(entry->note.version));
+  json_object_set_new(object, "targets", byoc_json_string(entry->note.targets));
+  json_object_set_new(object, "domains", byoc_json_string(entry->domains));
+  json_object_set_new(object, "description", byoc_json_string(entry->note.description));
   json_object_set_new(object, "abi",
                       json_pack("{s:i, s:i, s:i}", "major", (int)entry->note.abi_major, "minor_built",
                                 (int)entry->note.abi_minor_built, "minor_needed", (int)entry->note.abi_minor_needed));

@@ -8,7 +8,7 @@
 
 typedef struct profile_options_t {
   const char *artifact, *entry, *json, *trace, *html;
-  byoc_text_items_t inputs, dims;
+  byoc_string_items_t inputs, dims;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool best;
 } profile_options_t;
@@ -83,9 +83,9 @@ int byoc_main_profile(int argc, char **argv) {
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       BYOC_ENTRY_ROW(options.entry, "time this one"),
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
-      {"json", 0, BYOC_OPT_TEXT, &options.json, "FILE", "write the table as JSON"},
-      {"trace", 0, BYOC_OPT_TEXT, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
-      {"html", 0, BYOC_OPT_TEXT, &options.html, "FILE", "write a page: time line, slowest instructions, roofline"},
+      {"json", 0, BYOC_OPT_STRING, &options.json, "FILE", "write the table as JSON"},
+      {"trace", 0, BYOC_OPT_STRING, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
+      {"html", 0, BYOC_OPT_STRING, &options.html, "FILE", "write a page: time line, slowest instructions, roofline"},
   };
   static const char *const operands[] = {"an artifact (.so) built with --profile", NULL};
   const byoc_usage_t usage = {

@@ -17,7 +17,7 @@
 
 typedef struct run_options_t {
   byoc_session_options_t session;
-  byoc_text_items_t inputs, expected, dumps;
+  byoc_string_items_t inputs, expected, dumps;
   const char *file, *entry, *output_directory;
   const char *trace;            // a file, or "-"; NULL: none
   int64_t seed, max_iterations; // 0: no limit
@@ -28,7 +28,7 @@ typedef struct run_options_t {
   byoc_image_options_t image;
   double rtol, atol;
   bool evaluate, random, flush_subnormals;
-  byoc_text_items_t files;                 // one, or one for each rank
+  byoc_string_items_t files;               // one, or one for each rank
   const char *communicator_file;           // NULL: none
   const byoc_communicator_t *communicator; // of this rank; NULL: it is the only one
 } run_options_t;
@@ -190,8 +190,8 @@ static byoc_status_t run_evaluated(byoc_session_t *session, const run_options_t 
 }
 
 // The names of --input NAME=FILE.
-static byoc_status_t list_given(const byoc_text_items_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,
-                                byoc_text_items_t *out_names) {
+static byoc_status_t list_given(const byoc_string_items_t *inputs, byoc_arena_t *arena, byoc_diag_t *diag,
+                                byoc_string_items_t *out_names) {
   for (size_t i = 0; i < inputs->count; ++i) {
     const char *equals = strchr(inputs->items[i], '=');
     if (equals == NULL || equals == inputs->items[i]) continue;
@@ -242,7 +242,7 @@ static byoc_status_t run(byoc_session_t *session, run_options_t *options, byoc_d
 // ---- one rank of several ----
 
 // NAME=FILE items in which %r stands for the rank.
-static byoc_status_t put_rank(byoc_text_items_t *items, int32_t rank, byoc_arena_t *arena, byoc_diag_t *diag) {
+static byoc_status_t put_rank(byoc_string_items_t *items, int32_t rank, byoc_arena_t *arena, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     const char *mark = strstr(items->items[i], "%r");
     if (mark == NULL) continue;
@@ -330,17 +330,17 @@ int byoc_main_run(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"input", 'i', BYOC_OPT_LIST, &options.inputs, "[NAME=]FILE",
        "values of an input: .npy, .pb (a TensorProto), .raw (elements only), .png, .jpg; or .npz for all inputs"},
-      {"mean", 0, BYOC_OPT_TEXT, &options.mean, "X[,Y,Z]",
+      {"mean", 0, BYOC_OPT_STRING, &options.mean, "X[,Y,Z]",
        "of images, whose bytes become (byte - mean) * scale (default 0; three numbers: red, green, blue)"},
-      {"scale", 0, BYOC_OPT_TEXT, &options.scale, "X[,Y,Z]", "of images (default 1/255)"},
+      {"scale", 0, BYOC_OPT_STRING, &options.scale, "X[,Y,Z]", "of images (default 1/255)"},
       {"top", 0, BYOC_OPT_COUNT, &options.top, "N", "print the N largest elements of each row of the outputs"},
-      {"labels", 0, BYOC_OPT_TEXT, &options.labels, "FILE", "with --top: their names, one in each line"},
+      {"labels", 0, BYOC_OPT_STRING, &options.labels, "FILE", "with --top: their names, one in each line"},
       {"random", 0, BYOC_OPT_FLAG, &options.random, "", "random values for inputs that are not given"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of --random (default 0)"},
       {"expect", 'e', BYOC_OPT_LIST, &options.expected, "[NAME=]FILE.npy", "expected values of an output"},
       {"rtol", 0, BYOC_OPT_NUMBER, &options.rtol, "X", "relative tolerance of --expect (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.atol, "X", "absolute tolerance of --expect (default 1e-4)"},
-      {"output-dir", 0, BYOC_OPT_TEXT, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
+      {"output-dir", 0, BYOC_OPT_STRING, &options.output_directory, "DIR", "save each output as DIR/NAME.npy"},
       BYOC_ENTRY_ROW(options.entry, "run this one"),
       {"threads", 0, BYOC_OPT_THREADS, &options.session.thread_count, "N",
        "threads (default: the artifact's choice; 1 with --evaluate)"},
@@ -361,7 +361,7 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_STRICT_ROWS(options.session),
       BYOC_ALIAS_ROW(options.session),
       BYOC_SHARD_ROWS(options.session),
-      {"communicator", 0, BYOC_OPT_TEXT, &options.communicator_file, "FILE.so",
+      {"communicator", 0, BYOC_OPT_STRING, &options.communicator_file, "FILE.so",
        "be one rank, connected by this library (share/byoc/communicators), for example under mpirun"},
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),

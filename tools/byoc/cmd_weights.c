@@ -101,7 +101,7 @@ static int list(int argc, char **argv) {
   bool as_json = false;
   const byoc_option_row_t rows[] = {
       BYOC_ENTRY_ROW(entry, "show this one"),
-      {"level", 0, BYOC_OPT_TEXT, &level, "NAME",
+      {"level", 0, BYOC_OPT_STRING, &level, "NAME",
        "the ISA level to show, in an artifact for several (default: the best for this processor)"},
       {"json", 0, BYOC_OPT_FLAG, &as_json, "", "as JSON"},
   };
@@ -130,12 +130,12 @@ static int list(int argc, char **argv) {
 // ---- replace ----
 
 typedef struct replace_options_t {
-  byoc_text_items_t with, operands;
+  byoc_string_items_t with, operands;
   const char *model, *output;
 } replace_options_t;
 
 typedef struct words_t {
-  byoc_text_items_t recorded, all;
+  byoc_string_items_t recorded, all;
   char *argv[2 * BYOC_MAX_LIST + 4];
   int argc;
 } words_t;
@@ -196,7 +196,7 @@ static byoc_status_t check(const replace_options_t *options, const json_t *root,
   return BYOC_OK;
 }
 
-static void list_recorded(const json_t *root, byoc_text_items_t *out_words) {
+static void list_recorded(const json_t *root, byoc_string_items_t *out_words) {
   size_t index;
   const json_t *item;
   json_array_foreach(json_object_get(root, "options"), index, item) {
@@ -206,7 +206,7 @@ static void list_recorded(const json_t *root, byoc_text_items_t *out_words) {
 }
 
 static byoc_status_t collect(const replace_options_t *options, const json_t *root, byoc_diag_t *diag, words_t *words) {
-  byoc_text_items_t given = {.count = 0};
+  byoc_string_items_t given = {.count = 0};
   for (size_t i = 1; i < options->operands.count; ++i) given.items[given.count++] = options->operands.items[i];
   list_recorded(root, &words->recorded);
   BYOC_RETURN_IF_ERROR(
@@ -245,8 +245,8 @@ static int replace(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"with", 0, BYOC_OPT_LIST, &options.with, "[NAME=]FILE",
        "the model with its new weights, once for each entry; or a .npz or .safetensors file of arrays"},
-      {"model", 0, BYOC_OPT_TEXT, &options.model, "MODEL", "the model of these initialisers"},
-      {"output", 'o', BYOC_OPT_TEXT, &options.output, "FILE", "the output (default: the artifact itself)"},
+      {"model", 0, BYOC_OPT_STRING, &options.model, "MODEL", "the model of these initialisers"},
+      {"output", 'o', BYOC_OPT_STRING, &options.output, "FILE", "the output (default: the artifact itself)"},
   };
   static const char *const operands[] = {"an artifact", NULL};
   const byoc_usage_t usage = {

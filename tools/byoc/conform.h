@@ -20,7 +20,7 @@
 
 typedef struct byoc_conform_options_t {
   byoc_session_options_t session;
-  byoc_text_items_t directories;
+  byoc_string_items_t directories;
   const char *filter; // runs only cases whose name contains it; NULL: all
   int64_t job_count;  // 0: one for each processor that may be used
   int64_t timeout_s;  // for one case

@@ -178,7 +178,7 @@ static byoc_status_t count_nodes(case_t *c, byoc_diag_t *diag) {
     size_t count = target->kind->backend == NULL ? placement->left_over_count : 0;
     for (size_t r = 0; r < placement->regions.count; ++r) {
       const byoc_placement_region_t *region = &placement->regions.data[r];
-      if (region->target == target && !region->given_back) count += region->node_count;
+      if (region->target == target && !region->falls_back) count += region->node_count;
     }
     ok = json_object_set_new(c->nodes, target->kind->name, json_integer((json_int_t)count)) == 0;
   }
@@ -234,7 +234,7 @@ static bool add_operators(json_t *record, const byoc_onnx_summary_t *summary) {
   json_t *operators = json_array();
   bool ok = operators != NULL;
   for (size_t i = 0; ok && i < summary->operator_count; ++i) {
-    ok = json_array_append_new(operators, byoc_json_text(summary->operators[i])) == 0;
+    ok = json_array_append_new(operators, byoc_json_string(summary->operators[i])) == 0;
   }
   return json_object_set_new(record, "operators", operators) == 0 && ok;
 }

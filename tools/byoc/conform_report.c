@@ -119,8 +119,8 @@ static json_t *cases_to_json(const byoc_conform_t *conform) {
   for (size_t i = 0; ok && i < conform->cases.count; ++i) {
     const byoc_conform_case_t *item = &conform->cases.data[i];
     json_t *object = json_object();
-    ok = object != NULL && json_object_set_new(object, "name", byoc_json_text(item->name)) == 0 &&
-         json_object_set_new(object, "path", byoc_json_text(item->path)) == 0 &&
+    ok = object != NULL && json_object_set_new(object, "name", byoc_json_string(item->name)) == 0 &&
+         json_object_set_new(object, "path", byoc_json_string(item->path)) == 0 &&
          json_object_update(object, item->record) == 0;
     ok = json_array_append_new(cases, object) == 0 && ok;
   }
@@ -175,7 +175,7 @@ byoc_status_t byoc_conform_report(const byoc_conform_t *conform, byoc_diag_t *di
 json_t *byoc_conform_record(const char *outcome, const char *stage, const char *reason) {
   json_t *record = json_pack("{s:s}", "outcome", outcome);
   bool ok = record != NULL && (stage == NULL || json_object_set_new(record, "stage", json_string(stage)) == 0) &&
-            (reason == NULL || json_object_set_new(record, "reason", byoc_json_text(reason)) == 0);
+            (reason == NULL || json_object_set_new(record, "reason", byoc_json_string(reason)) == 0);
   if (ok) return record;
   json_decref(record);
   return NULL;

@@ -132,7 +132,7 @@ static byoc_status_t make_plan(bisection_t *b) {
   b->has_plan = true;
   for (size_t k = 0; k < b->plan.blocks.count; ++k) {
     for (size_t r = 0; r < b->plan.blocks.data[k].regions.count; ++r) {
-      if (b->plan.blocks.data[k].regions.data[r].given_back) continue;
+      if (b->plan.blocks.data[k].regions.data[r].falls_back) continue;
       const region_t region = {.block = k, .index = r};
       if (!byoc_vector_push(&b->regions, byoc_allocator_system(), region)) return byoc_diag_out_of_memory(b->diag);
     }
@@ -309,8 +309,8 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       {"target", 't', BYOC_OPT_LIST, &session->targets, "TARGET", "the targets of the build"},
       {"plugin", 0, BYOC_OPT_LIST, &session->plugins, "FILE", "load this plugin too"},
       BYOC_PREFER_ROW(*session),
-      {"plan", 0, BYOC_OPT_TEXT, &options.plan, "PLAN", "greedy (default), collage or a saved plan, FILE.json"},
-      {"layout", 0, BYOC_OPT_TEXT, &session->layout, "HOW", "as for byoc build"},
+      {"plan", 0, BYOC_OPT_STRING, &options.plan, "PLAN", "greedy (default), collage or a saved plan, FILE.json"},
+      {"layout", 0, BYOC_OPT_STRING, &session->layout, "HOW", "as for byoc build"},
       {"disable-pass", 0, BYOC_OPT_LIST, &session->disabled, "PASS", "do not run this pass"},
       BYOC_DIM_ROW(*session),
       BYOC_STRICT_ROWS(*session),
@@ -320,7 +320,7 @@ int byoc_main_debug_bisect(int argc, char **argv) {
       {"rtol", 0, BYOC_OPT_NUMBER, &options.tolerance.rtol, "X", "relative tolerance (default 1e-3)"},
       {"atol", 0, BYOC_OPT_NUMBER, &options.tolerance.atol, "X", "absolute tolerance (default 1e-4)"},
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "use the evaluator for the reference, not c -O=0"},
-      {"save-plan", 0, BYOC_OPT_TEXT, &options.save_plan, "FILE", "save a plan with the wrong region only"},
+      {"save-plan", 0, BYOC_OPT_STRING, &options.save_plan, "FILE", "save a plan with the wrong region only"},
       {"verbose", 'v', BYOC_OPT_FLAG, &session->verbose, "", "report each step"},
   };
   static const char *const operands[] = {"a model (.onnx)", NULL};

@@ -22,7 +22,7 @@ void byoc_debug_command_add(byoc_debug_command_t *command, const char *option, c
   if (value != NULL) add_word(command, value);
 }
 
-static void add_list(byoc_debug_command_t *command, const char *option, const byoc_text_items_t *items) {
+static void add_list(byoc_debug_command_t *command, const char *option, const byoc_string_items_t *items) {
   for (size_t i = 0; i < items->count; ++i) byoc_debug_command_add(command, option, items->items[i]);
 }
 

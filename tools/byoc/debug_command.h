@@ -10,7 +10,7 @@
 typedef struct byoc_debug_model_t {
   const char *path;
   byoc_session_options_t session;
-  byoc_text_items_t inputs;
+  byoc_string_items_t inputs;
   int64_t seed; // of the inputs that are not given
 } byoc_debug_model_t;
 

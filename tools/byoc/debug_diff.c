@@ -201,11 +201,11 @@ static byoc_status_t print_operands(const comparison_t *c) {
   const byoc_trace_record_t *record = of_a ? c->first.a : c->first.b;
   for (size_t i = 0; i < record->operand_count; ++i) {
     const byoc_trace_record_t *operand = find_operand(trace, record, record->operands[i]);
-    const byoc_trace_record_t *twin = operand != NULL ? byoc_trace_find(other, trace, operand) : NULL;
+    const byoc_trace_record_t *clone = operand != NULL ? byoc_trace_find(other, trace, operand) : NULL;
     const char *what = operand == NULL ? "a constant or a view" : "not in the other one";
     finding_t finding = {.verdict = SAME};
-    if (twin != NULL) {
-      BYOC_RETURN_IF_ERROR(compare(c, of_a ? operand : twin, of_a ? twin : operand, &finding));
+    if (clone != NULL) {
+      BYOC_RETURN_IF_ERROR(compare(c, of_a ? operand : clone, of_a ? clone : operand, &finding));
       what = finding.verdict != SAME ? "different, too" : c->tolerance->is_exact ? "the same in both" : "near enough";
     }
     byoc_print("  it read \"%s\": %s\n", record->operands[i], what);

@@ -37,7 +37,7 @@ static bool has_twice(const byoc_dim_option_t *dim, int64_t *out_value) {
   return false;
 }
 
-byoc_status_t byoc_dim_option_read(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+byoc_status_t byoc_dim_option_read(const byoc_string_items_t *items, size_t index, byoc_diag_t *diag,
                                    byoc_dim_option_t *out_dim) {
   const char *item = items->items[index];
   const size_t size = size_of_name(item);
@@ -61,7 +61,7 @@ byoc_status_t byoc_dim_option_read(const byoc_text_items_t *items, size_t index,
   return BYOC_OK;
 }
 
-byoc_status_t byoc_dim_option_read_one(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+byoc_status_t byoc_dim_option_read_one(const byoc_string_items_t *items, size_t index, byoc_diag_t *diag,
                                        byoc_dim_option_t *out_dim) {
   BYOC_RETURN_IF_ERROR(byoc_dim_option_read(items, index, diag, out_dim));
   if (!out_dim->is_list) return BYOC_OK;

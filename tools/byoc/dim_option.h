@@ -18,10 +18,10 @@ typedef struct byoc_dim_option_t {
 } byoc_dim_option_t;
 
 // Reads item `index`. BYOC_INVALID_ARGUMENT if it has another form or if an earlier item has its name.
-byoc_status_t byoc_dim_option_read(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+byoc_status_t byoc_dim_option_read(const byoc_string_items_t *items, size_t index, byoc_diag_t *diag,
                                    byoc_dim_option_t *out_dim);
 // The same for the inputs of one run: a list is refused.
-byoc_status_t byoc_dim_option_read_one(const byoc_text_items_t *items, size_t index, byoc_diag_t *diag,
+byoc_status_t byoc_dim_option_read_one(const byoc_string_items_t *items, size_t index, byoc_diag_t *diag,
                                        byoc_dim_option_t *out_dim);
 
 #endif // BYOC_TOOLS_BYOC_DIM_OPTION_H_

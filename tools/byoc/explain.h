@@ -20,15 +20,15 @@ void byoc_plan_node_text(const byoc_plan_node_t *node, byoc_string_t *out);
 
 // Where a node went: its region, otherwise the chosen candidate of the native target, otherwise the native target
 // without a candidate.
-typedef struct byoc_plan_home_t {
+typedef struct byoc_plan_assignment_t {
   uint32_t target;
   const char *rule;      // "" if there is none
   const uint32_t *nodes; // NULL: just this node, left to the native target
   uint32_t node_count;
   double cost_ns;
   byoc_cost_source_t source;
-} byoc_plan_home_t;
-byoc_plan_home_t byoc_plan_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node);
+} byoc_plan_assignment_t;
+byoc_plan_assignment_t byoc_plan_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node);
 bool byoc_plan_holds(const uint32_t *nodes, uint32_t count, uint32_t node); // nodes rise
 
 // Why a target has neither candidate nor decline for a node; NULL if it has one, or if the node went there.

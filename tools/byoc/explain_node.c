@@ -64,10 +64,11 @@ static bool was_written_out(const byoc_plan_block_t *block, uint32_t node) {
   return block->nodes.data[node].region == UINT32_MAX && op != NULL && (op->traits & BYOC_OP_FUSED) != 0;
 }
 
-static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, byoc_string_t *out) {
+static void print_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node,
+                             byoc_string_t *out) {
   char label[48], cost[64];
-  byoc_plan_home_t home = byoc_plan_home(plan, block, node);
-  byoc_plan_target_label(plan, home.target, label, sizeof(label));
+  byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, node);
+  byoc_plan_target_label(plan, assignment.target, label, sizeof(label));
   size_t from = out->size + 2;
   if (was_written_out(block, node)) {
     byoc_string_append(out, "  written out: the operators that it stands for were placed one by one");
@@ -77,13 +78,13 @@ static void print_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
   byoc_string_appendf(out, "  placed on %s", label);
   uint32_t region = block->nodes.data[node].region;
   if (region != UINT32_MAX) byoc_string_appendf(out, ", region %u", region);
-  if (home.rule[0]) byoc_string_appendf(out, ", by %s", home.rule);
-  if (home.node_count > 1) {
+  if (assignment.rule[0]) byoc_string_appendf(out, ", by %s", assignment.rule);
+  if (assignment.node_count > 1) {
     byoc_string_append(out, ", with nodes ");
-    byoc_plan_nodes_text(home.nodes, home.node_count, out);
+    byoc_plan_nodes_text(assignment.nodes, assignment.node_count, out);
   }
-  if (!isnan(home.cost_ns)) {
-    byoc_plan_cost_text(home.cost_ns, home.source, cost, sizeof(cost));
+  if (!isnan(assignment.cost_ns)) {
+    byoc_plan_cost_text(assignment.cost_ns, assignment.source, cost, sizeof(cost));
     byoc_string_appendf(out, ", %s", cost);
   }
   const byoc_plan_region_t *row = region != UINT32_MAX ? &block->regions.data[region] : NULL;
@@ -177,7 +178,7 @@ void byoc_explain_node(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
     byoc_string_appendf(out, "%s%u", e > 0 ? ", " : ", reads ", row->edges[e].from);
   }
   end_line(out, from, 6);
-  print_home(plan, block, node, out);
+  print_assignment(plan, block, node, out);
   print_candidates(plan, block, node, all, out);
   print_declines(plan, block, node, all, out);
 }

@@ -74,25 +74,25 @@ bool byoc_plan_holds(const uint32_t *nodes, uint32_t count, uint32_t node) {
   return false;
 }
 
-byoc_plan_home_t byoc_plan_home(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node) {
+byoc_plan_assignment_t byoc_plan_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node) {
   uint32_t region = block->nodes.data[node].region;
   if (region != UINT32_MAX) {
     const byoc_plan_region_t *row = &block->regions.data[region];
-    return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
+    return (byoc_plan_assignment_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
   }
   uint32_t native = (uint32_t)plan->targets.count - 1;
   for (size_t c = 0; c < block->candidates.count; ++c) {
     const byoc_plan_candidate_t *row = &block->candidates.data[c];
     if (!row->is_chosen || row->target != native || !byoc_plan_holds(row->nodes, row->node_count, node)) continue;
-    return (byoc_plan_home_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
+    return (byoc_plan_assignment_t){row->target, row->rule, row->nodes, row->node_count, row->cost_ns, row->source};
   }
-  return (byoc_plan_home_t){.target = native, .rule = "", .cost_ns = NAN};
+  return (byoc_plan_assignment_t){.target = native, .rule = "", .cost_ns = NAN};
 }
 
 const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node, uint32_t target) {
-  uint32_t home = byoc_plan_home(plan, block, node).target;
+  uint32_t assignment = byoc_plan_assignment(plan, block, node).target;
   bool is_native = target + 1 == plan->targets.count;
-  if (home == target || is_native) return NULL;
+  if (assignment == target || is_native) return NULL;
   for (size_t c = 0; c < block->candidates.count; ++c) {
     const byoc_plan_candidate_t *row = &block->candidates.data[c];
     if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
@@ -102,7 +102,7 @@ const char *byoc_plan_absence(const byoc_plan_t *plan, const byoc_plan_block_t *
     if (row->target == target && byoc_plan_holds(row->nodes, row->node_count, node)) return NULL;
   }
   bool is_greedy = strcmp(plan->strategy, "greedy") == 0; // each target in turn is offered what earlier ones left
-  if (is_greedy && home < target) return "was not asked: an earlier target claimed the node";
+  if (is_greedy && assignment < target) return "was not asked: an earlier target claimed the node";
   if (!is_greedy && block->candidates.count == 0) return "was not asked: the plan was given";
   return "none of its rules claims it here";
 }

@@ -39,11 +39,11 @@ static share_t share_of(const byoc_plan_t *plan, uint32_t target) {
   for (size_t b = 0; b < plan->blocks.count; ++b) {
     const byoc_plan_block_t *block = &plan->blocks.data[b];
     for (uint32_t n = 0; n < block->nodes.count; ++n) {
-      byoc_plan_home_t home = byoc_plan_home(plan, block, n);
-      if (home.target != target) continue;
+      byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, n);
+      if (assignment.target != target) continue;
       share.nodes += 1;
-      if (home.nodes != NULL && home.nodes[0] != n) continue; // counted at its first node
-      share.cost_ns += home.cost_ns;
+      if (assignment.nodes != NULL && assignment.nodes[0] != n) continue; // counted at its first node
+      share.cost_ns += assignment.cost_ns;
       share.regions += block->nodes.data[n].region != UINT32_MAX;
     }
   }
@@ -122,7 +122,7 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   }
 }
 
-static void rival_row(byoc_table_t *table, const char *name, double sum_ns, double whole_ns, double whole_mib) {
+static void alternative_row(byoc_table_t *table, const char *name, double sum_ns, double whole_ns, double whole_mib) {
   char sum[64], whole[64];
   byoc_plan_cost_text(sum_ns, BYOC_COST_SOURCE_NONE, sum, sizeof(sum));
   byoc_plan_cost_text(whole_ns, BYOC_COST_SOURCE_NONE, whole, sizeof(whole));
@@ -133,21 +133,21 @@ static void rival_row(byoc_table_t *table, const char *name, double sum_ns, doub
   if (!isnan(whole_mib)) byoc_table_cell(table, "%.1f MiB", whole_mib);
 }
 
-static void print_rivals(const byoc_plan_t *plan, byoc_string_t *out) {
+static void print_alternatives(const byoc_plan_t *plan, byoc_string_t *out) {
   static const byoc_table_column_t columns[] = {{"plan", false, true},
                                                 {"sum of its parts", true, false},
                                                 {"measured as a whole", true, false},
                                                 {"size", true, false}};
   double transition_ns, bound_ns;
   bool is_proven;
-  if (plan->rivals.count == 0) return;
+  if (plan->alternatives.count == 0) return;
   byoc_table_t table;
   byoc_table_init(&table, columns, 4, plan->arena.allocator);
-  rival_row(&table, "this one", plan_cost(plan, &transition_ns, &bound_ns, &is_proven), plan->whole_ns,
-            plan->whole_mib);
-  for (size_t r = 0; r < plan->rivals.count; ++r) {
-    const byoc_plan_rival_t *rival = &plan->rivals.data[r];
-    rival_row(&table, rival->name, rival->sum_ns, rival->whole_ns, rival->whole_mib);
+  alternative_row(&table, "this one", plan_cost(plan, &transition_ns, &bound_ns, &is_proven), plan->whole_ns,
+                  plan->whole_mib);
+  for (size_t r = 0; r < plan->alternatives.count; ++r) {
+    const byoc_plan_alternative_t *alternative = &plan->alternatives.data[r];
+    alternative_row(&table, alternative->name, alternative->sum_ns, alternative->whole_ns, alternative->whole_mib);
   }
   byoc_string_append(out, "\n");
   print_table(&table, out);
@@ -165,11 +165,11 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
   size_t count = shown(options, block->nodes.count, SHOWN_NODES);
   for (uint32_t n = 0; n < count; ++n) {
     const byoc_plan_node_t *node = &block->nodes.data[n];
-    byoc_plan_home_t home = byoc_plan_home(plan, block, n);
+    byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, n);
     char label[48], cost[64];
-    byoc_plan_target_label(plan, home.target, label, sizeof(label));
-    byoc_plan_cost_text(home.cost_ns, home.source, cost, sizeof(cost));
-    bool is_first = home.nodes == NULL || home.nodes[0] == n;
+    byoc_plan_target_label(plan, assignment.target, label, sizeof(label));
+    byoc_plan_cost_text(assignment.cost_ns, assignment.source, cost, sizeof(cost));
+    bool is_first = assignment.nodes == NULL || assignment.nodes[0] == n;
     byoc_table_cell(&table, "%u", n);
     byoc_table_cell(&table, "%s", node->op);
     byoc_table_cell(&table, "%s", node->name);
@@ -180,7 +180,7 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
       byoc_table_cell(&table, "-");
     }
     byoc_table_cell(&table, "%s", label);
-    byoc_table_cell(&table, "%s", home.rule);
+    byoc_table_cell(&table, "%s", assignment.rule);
     byoc_table_cell(&table, "%s", is_first ? cost : "\"");
   }
   print_table(&table, out);
@@ -209,7 +209,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
     byoc_table_cell(&table, "%s", region->rule);
     byoc_table_cell(&table, "%s", region->precision != NULL ? region->precision : "-");
     byoc_table_cell(&table, "%s", cost);
-    byoc_table_cell(&table, "%s%s", nodes.data, region->given_back ? " (fell back)" : "");
+    byoc_table_cell(&table, "%s%s", nodes.data, region->falls_back ? " (fell back)" : "");
     byoc_string_deinit(&nodes);
   }
   byoc_string_append(out, "\n");
@@ -223,7 +223,7 @@ static void print_details(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
   size_t count = block->nodes.count, printed = 0, limit = shown(options, count, SHOWN_DETAILS);
   for (int pass = 0; pass < 2; ++pass) {
     for (uint32_t n = 0; n < count && printed < limit; ++n) {
-      bool is_native = byoc_plan_home(plan, block, n).target + 1 == plan->targets.count;
+      bool is_native = byoc_plan_assignment(plan, block, n).target + 1 == plan->targets.count;
       bool is_now = options->all ? pass == 0 : is_native == (pass == 0);
       if (!is_now) continue;
       byoc_string_append(out, "\n");
@@ -297,7 +297,7 @@ byoc_status_t byoc_explain_print(const byoc_plan_t *plan, const byoc_explain_opt
   } else {
     print_head(plan, out);
     print_totals(plan, out);
-    print_rivals(plan, out);
+    print_alternatives(plan, out);
     for (size_t b = 0; b < plan->blocks.count; ++b) print_block(plan, &plan->blocks.data[b], options, out);
   }
   return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;

@@ -131,11 +131,11 @@ byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan,
     for (uint32_t n = 0; n < block->nodes.count; ++n) {
       if (is_of_fallback(choice, block) || is_of_build(&block->nodes.data[n])) continue;
       ++total;
-      byoc_plan_home_t home = byoc_plan_home(plan, block, n);
-      if (is_required(required, plan->targets.data[home.target])) continue;
+      byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, n);
+      if (is_required(required, plan->targets.data[assignment.target])) continue;
       if (count++ >= NAMED_NODES) continue;
       char label[48];
-      byoc_plan_target_label(plan, home.target, label, sizeof(label));
+      byoc_plan_target_label(plan, assignment.target, label, sizeof(label));
       byoc_string_append(&text, "\n  ");
       byoc_plan_node_text(&block->nodes.data[n], &text);
       byoc_string_appendf(&text, " went to %s", label);

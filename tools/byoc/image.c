@@ -16,10 +16,10 @@
 #include "core/base/file.h"
 
 // Decoded: rows of pixels, one or three bytes each.
-typedef struct picture_t {
+typedef struct image_t {
   uint8_t *bytes; // from the allocator
   size_t width, height, channels;
-} picture_t;
+} image_t;
 
 static bool ends_in(const char *path, const char *ending) {
   const size_t size = strlen(path), length = strlen(ending);
@@ -50,13 +50,13 @@ byoc_status_t byoc_image_channels(const char *text, const char *option, byoc_dia
 
 // ---- decoding ----
 
-static byoc_status_t make_room(picture_t *picture, byoc_allocator_t allocator, byoc_diag_t *diag) {
-  size_t size = picture->channels;
-  if (!byoc_size_mul(size, picture->width, &size) || !byoc_size_mul(size, picture->height, &size)) {
+static byoc_status_t make_room(image_t *image, byoc_allocator_t allocator, byoc_diag_t *diag) {
+  size_t size = image->channels;
+  if (!byoc_size_mul(size, image->width, &size) || !byoc_size_mul(size, image->height, &size)) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the image is larger than any memory");
   }
-  picture->bytes = byoc_allocate(allocator, size, 1);
-  return picture->bytes != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  image->bytes = byoc_allocate(allocator, size, 1);
+  return image->bytes != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // ---- PNG ----
@@ -89,35 +89,35 @@ static void read_png(png_structp decoder, png_bytep out, size_t size) {
 
 // Numbers as they stand in the file, whatever its gamma: of 16 bits the upper 8, of less than 8 bits as many levels
 // from 0 to 255; without transparency.
-static void set_transformations(png_structp decoder, png_infop info, picture_t *picture) {
+static void set_transformations(png_structp decoder, png_infop info, image_t *image) {
   const int type = png_get_color_type(decoder, info);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(decoder);
   if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(decoder);
   png_set_strip_16(decoder);
   png_set_strip_alpha(decoder);
-  picture->channels = type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA ? 1 : 3;
-  picture->width = png_get_image_width(decoder, info);
-  picture->height = png_get_image_height(decoder, info);
+  image->channels = type == PNG_COLOR_TYPE_GRAY || type == PNG_COLOR_TYPE_GRAY_ALPHA ? 1 : 3;
+  image->width = png_get_image_width(decoder, info);
+  image->height = png_get_image_height(decoder, info);
 }
 
 // Everything that a jump leaves behind belongs to the caller: `decoder`, `info` and `picture`.
 static byoc_status_t read_rows(png_structp decoder, png_infop info, byoc_allocator_t allocator, byoc_diag_t *diag,
-                               picture_t *picture) {
+                               image_t *image) {
   png_read_info(decoder, info);
-  set_transformations(decoder, info, picture);
+  set_transformations(decoder, info, image);
   const int passes = png_set_interlace_handling(decoder);
   png_read_update_info(decoder, info);
-  BYOC_RETURN_IF_ERROR(make_room(picture, allocator, diag));
+  BYOC_RETURN_IF_ERROR(make_room(image, allocator, diag));
   for (int pass = 0; pass < passes; ++pass) {
-    for (size_t y = 0; y < picture->height; ++y)
-      png_read_row(decoder, picture->bytes + y * picture->width * picture->channels, NULL);
+    for (size_t y = 0; y < image->height; ++y)
+      png_read_row(decoder, image->bytes + y * image->width * image->channels, NULL);
   }
   png_read_end(decoder, NULL);
   return BYOC_OK;
 }
 
 static byoc_status_t decode_png(const byoc_file_view_t *file, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                picture_t *picture) {
+                                image_t *image) {
   png_source_t source = {.at = file->data, .left = file->size_bytes};
   png_structp decoder = png_create_read_struct(PNG_LIBPNG_VER_STRING, &source, NULL, ignore_png);
   png_infop info = decoder != NULL ? png_create_info_struct(decoder) : NULL;
@@ -129,7 +129,7 @@ static byoc_status_t decode_png(const byoc_file_view_t *file, byoc_allocator_t a
   if (setjmp(source.back) == 0) {
     png_set_error_fn(decoder, &source, fail_png, ignore_png);
     png_set_read_fn(decoder, &source, read_png);
-    status = read_rows(decoder, info, allocator, diag, picture);
+    status = read_rows(decoder, info, allocator, diag, image);
   } else {
     status = byoc_diag_error(diag, BYOC_INVALID_DATA, "not a PNG file that can be read: %s", source.message);
   }
@@ -169,7 +169,7 @@ static void judge_message(j_common_ptr decoder, int level) {
 
 // Everything that a jump leaves behind belongs to the decoder or to `picture`.
 static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t allocator, byoc_diag_t *diag,
-                                 picture_t *picture) {
+                                 image_t *image) {
   struct jpeg_decompress_struct decoder;
   jpeg_failure_t failure;
   decoder.err = jpeg_std_error(&failure.manager);
@@ -182,14 +182,14 @@ static byoc_status_t decode_jpeg(const byoc_file_view_t *file, byoc_allocator_t 
   jpeg_create_decompress(&decoder);
   jpeg_mem_src(&decoder, file->data, (unsigned long)file->size_bytes);
   (void)jpeg_read_header(&decoder, TRUE);
-  picture->channels = decoder.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
-  decoder.out_color_space = picture->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  image->channels = decoder.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
+  decoder.out_color_space = image->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
   (void)jpeg_start_decompress(&decoder);
-  picture->width = decoder.output_width;
-  picture->height = decoder.output_height;
-  byoc_status_t status = make_room(picture, allocator, diag);
+  image->width = decoder.output_width;
+  image->height = decoder.output_height;
+  byoc_status_t status = make_room(image, allocator, diag);
   while (status == BYOC_OK && decoder.output_scanline < decoder.output_height) {
-    JSAMPROW row = picture->bytes + (size_t)decoder.output_scanline * picture->width * picture->channels;
+    JSAMPROW row = image->bytes + (size_t)decoder.output_scanline * image->width * image->channels;
     (void)jpeg_read_scanlines(&decoder, &row, 1);
   }
   if (status == BYOC_OK) (void)jpeg_finish_decompress(&decoder); // a file that has no end is cut short
@@ -233,29 +233,29 @@ static byoc_status_t find_layout(const byoc_port_t *port, byoc_diag_t *diag, ima
 }
 
 // Channel c of `channels` of a pixel. Grey is ITU-R 601's sum of the colours, as Pillow has it.
-static uint8_t channel_of(const picture_t *picture, size_t pixel, size_t c, size_t channels) {
-  const uint8_t *at = picture->bytes + pixel * picture->channels;
-  if (picture->channels == 1) return *at;
+static uint8_t channel_of(const image_t *image, size_t pixel, size_t c, size_t channels) {
+  const uint8_t *at = image->bytes + pixel * image->channels;
+  if (image->channels == 1) return *at;
   if (channels == 3) return at[c];
   return (uint8_t)((at[0] * 19595u + at[1] * 38470u + at[2] * 7471u + 0x8000u) >> 16);
 }
 
-static byoc_status_t lay_out(const picture_t *picture, const image_layout_t *layout, const byoc_port_t *port,
+static byoc_status_t lay_out(const image_t *image, const image_layout_t *layout, const byoc_port_t *port,
                              const byoc_image_options_t *options, byoc_allocator_t allocator, byoc_diag_t *diag,
                              byoc_npy_t *out) {
-  const size_t pixels = picture->width * picture->height, channels = layout->channels;
+  const size_t pixels = image->width * image->height, channels = layout->channels;
   const bool is_float = port->dtype == BYOC_DTYPE_F32, is_planar = layout->channel_axis == layout->rank - 3;
   const int32_t height_axis = layout->rank - (layout->channel_axis == layout->rank - 1 ? 3 : 2);
   *out = (byoc_npy_t){.dtype = port->dtype, .rank = layout->rank, .dims = {1, 1, 1, 1}};
   if (layout->channel_axis >= 0) out->dims[layout->channel_axis] = (int64_t)channels;
-  out->dims[height_axis] = (int64_t)picture->height;
-  out->dims[height_axis + 1] = (int64_t)picture->width;
+  out->dims[height_axis] = (int64_t)image->height;
+  out->dims[height_axis + 1] = (int64_t)image->width;
   out->size_bytes = pixels * channels * (is_float ? sizeof(float) : 1);
   out->data = byoc_allocate(allocator, pixels * channels, is_float ? sizeof(float) : 1);
   if (out->data == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t p = 0; p < pixels; ++p) {
     for (size_t c = 0; c < channels; ++c) {
-      const uint8_t byte = channel_of(picture, p, c, channels);
+      const uint8_t byte = channel_of(image, p, c, channels);
       const size_t at = is_planar ? c * pixels + p : p * channels + c;
       if (is_float) ((float *)out->data)[at] = (float)((byte - options->mean[c]) * options->scale[c]);
       if (!is_float) ((uint8_t *)out->data)[at] = byte;
@@ -271,11 +271,11 @@ byoc_status_t byoc_image_read(const char *path, const byoc_port_t *port, const b
   *out_array = (byoc_npy_t){0};
   BYOC_RETURN_IF_ERROR(find_layout(port, diag, &layout));
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, diag, &file));
-  picture_t picture = {0};
-  byoc_status_t status = ends_in(path, ".png") ? decode_png(&file, allocator, diag, &picture)
-                                               : decode_jpeg(&file, allocator, diag, &picture);
+  image_t image = {0};
+  byoc_status_t status =
+      ends_in(path, ".png") ? decode_png(&file, allocator, diag, &image) : decode_jpeg(&file, allocator, diag, &image);
   byoc_file_view_close(&file);
-  if (status == BYOC_OK) status = lay_out(&picture, &layout, port, options, allocator, diag, out_array);
-  byoc_free(allocator, picture.bytes);
+  if (status == BYOC_OK) status = lay_out(&image, &layout, port, options, allocator, diag, out_array);
+  byoc_free(allocator, image.bytes);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "%s", path);
 }

@@ -115,7 +115,7 @@ static json_t *dim_to_json(byoc_dim_t dim, const byoc_dim_names_t *names) {
   const bool is_nameless = byoc_dim_is_unknown(dim) && !text.failed && text.data[0] == '?';
   if (is_nameless) byoc_string_clear(&text);
   if (is_nameless) byoc_string_append(&text, "?");
-  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
+  json_t *json = text.failed ? NULL : byoc_json_string(text.data);
   byoc_string_deinit(&text);
   return json;
 }
@@ -126,10 +126,10 @@ static json_t *port_to_json(const port_t *port, const byoc_dim_names_t *names) {
     json_array_append_new(dims, dim_to_json(port->tensor->dims[d], names));
   }
   int64_t size_bytes = port->type == port->tensor ? byoc_type_size_bytes(port->type) : 0;
-  json_t *json = json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_text(port->name), "type",
+  json_t *json = json_pack("{s:o, s:s, s:o, s:I}", "name", byoc_json_string(port->name), "type",
                            byoc_dtype_name(port->tensor->dtype), "dims", dims, "size_bytes",
                            (json_int_t)(size_bytes > 0 ? size_bytes : 0));
-  if (port->over[0] != '\0') json_object_set_new(json, "over", byoc_json_text(port->over));
+  if (port->over[0] != '\0') json_object_set_new(json, "over", byoc_json_string(port->over));
   return json;
 }
 
@@ -141,7 +141,7 @@ static byoc_status_t print_as_json(const description_t *description, byoc_diag_t
     json_array_append_new(outputs, port_to_json(&description->outputs.data[i], &description->dims));
   const json_t *root = description->root;
   return byoc_json_print(json_pack("{s:s, s:o, s:I, s:o, s:o, s:I, s:I, s:O}", "kind", "artifact", "model",
-                                   byoc_json_text(text_of(root, "model")), "abi_version",
+                                   byoc_json_string(text_of(root, "model")), "abi_version",
                                    integer_of(root, "abi_version"), "inputs", inputs, "outputs", outputs,
                                    "workspace_size_bytes", workspace_of(description), "constants_size_bytes",
                                    integer_of(root, "constants_size_bytes"), "metadata", root),

@@ -40,10 +40,10 @@ static byoc_status_t print_json(const byoc_onnx_coverage_t *coverage, byoc_diag_
     const byoc_onnx_use_t *use = &coverage->uses[i];
     char buffer[160];
     json_t *object =
-        json_pack("{s:o, s:o, s:I, s:I, s:s, s:o, s:o}", "domain", byoc_json_text(use->domain), "operator",
-                  byoc_json_text(use->name), "operator_set", (json_int_t)use->opset, "nodes",
+        json_pack("{s:o, s:o, s:I, s:I, s:s, s:o, s:o}", "domain", byoc_json_string(use->domain), "operator",
+                  byoc_json_string(use->name), "operator_set", (json_int_t)use->opset, "nodes",
                   (json_int_t)use->node_count, "state", kind_name(use->kind), "remark",
-                  byoc_json_text(remark(use, buffer, sizeof(buffer))), "first", byoc_json_text(use->first));
+                  byoc_json_string(remark(use, buffer, sizeof(buffer))), "first", byoc_json_string(use->first));
     if (use->since != 0) json_object_set_new(object, "version", json_integer(use->since));
     json_array_append_new(operators, object);
   }

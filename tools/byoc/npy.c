@@ -292,7 +292,7 @@ static void shorten(const char *tensor, size_t start, byoc_string_t *out) {
   size_t size = start + NAME_BYTES;
   while (size > start && ((unsigned char)out->data[size] & 0xc0) == 0x80) size--;
   out->data[out->size = size] = '\0';
-  byoc_string_appendf(out, "~%016llx", (unsigned long long)byoc_hash_text(tensor));
+  byoc_string_appendf(out, "~%016llx", (unsigned long long)byoc_hash_string(tensor));
 }
 
 void byoc_npy_name(const char *tensor, byoc_string_t *out) {
@@ -317,11 +317,11 @@ static bool take_name(const char *name, byoc_map_t *taken, byoc_string_t *key) {
   for (size_t i = 0; !key->failed && i < key->size; i++) key->data[i] = (char)tolower((unsigned char)key->data[i]);
   const size_t size = key->size;
   byoc_string_append(key, ".npy");
-  if (key->failed || byoc_text_map_find(taken, key->data) != NULL) return false;
-  if (!byoc_text_map_put(taken, key->data, taken)) key->failed = true;
+  if (key->failed || byoc_string_map_find(taken, key->data) != NULL) return false;
+  if (!byoc_string_map_put(taken, key->data, taken)) key->failed = true;
   if (!key->failed) key->data[key->size = size] = '\0';
-  if (!key->failed && byoc_text_map_find(taken, key->data) != NULL) return false;
-  if (!key->failed && !byoc_text_map_put(taken, key->data, taken)) key->failed = true;
+  if (!key->failed && byoc_string_map_find(taken, key->data) != NULL) return false;
+  if (!key->failed && !byoc_string_map_put(taken, key->data, taken)) key->failed = true;
   return !key->failed;
 }
 

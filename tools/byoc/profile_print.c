@@ -137,12 +137,12 @@ static bool set(json_t *object, const char *key, json_t *value) {
 }
 
 static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t *row) {
-  json_t *object = json_pack("{s:o, s:f, s:f}", "name", byoc_json_text(row->name), "median_us", row->median_ns / 1e3,
+  json_t *object = json_pack("{s:o, s:f, s:f}", "name", byoc_json_string(row->name), "median_us", row->median_ns / 1e3,
                              "share", row->median_ns / profile->steps_ns);
   bool ok = object != NULL;
   if (row->parent == BYOC_PROFILE_NO_ROW) {
-    ok = ok && set(object, "kind", byoc_json_text(row->kind)) && set(object, "target", byoc_json_text(row->target)) &&
-         set(object, "nodes", json_array()) &&
+    ok = ok && set(object, "kind", byoc_json_string(row->kind)) &&
+         set(object, "target", byoc_json_string(row->target)) && set(object, "nodes", json_array()) &&
          (!row->is_call || (set(object, "calls", json_integer((json_int_t)row->calls)) &&
                             set(object, "host_us", json_real(row->host_ns / 1e3))));
   }
@@ -177,8 +177,8 @@ static json_t *rows_json(const byoc_profile_t *profile) {
 }
 
 static json_t *total_json(const byoc_profile_total_t *total, const char *operators) {
-  return json_pack("{s:o, s:o, s:I, s:f}", "operators", byoc_json_text(operators), "target",
-                   byoc_json_text(total->target), "calls", (json_int_t)total->calls, "us", total->ns / 1e3);
+  return json_pack("{s:o, s:o, s:I, s:f}", "operators", byoc_json_string(operators), "target",
+                   byoc_json_string(total->target), "calls", (json_int_t)total->calls, "us", total->ns / 1e3);
 }
 
 static json_t *totals_json(const byoc_profile_t *profile) {
@@ -214,8 +214,8 @@ static json_t *peaks_json(const byoc_profile_t *profile) {
 
 byoc_status_t byoc_profile_write_json(const byoc_profile_t *profile, const char *path, byoc_diag_t *diag) {
   json_t *root = json_pack("{s:o, s:i, s:I, s:f, s:f, s:{s:f, s:f, s:o}, s:o, s:o}", "model",
-                           byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count, "runs",
-                           (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
+                           byoc_json_string(profile->artifact->model_name), "threads", (int)profile->thread_count,
+                           "runs", (json_int_t)profile->run_count, "median_ms", profile->median_ns / 1e6, "host_ms",
                            profile->host_ns / 1e6, "machine", "gflops_per_s", profile->limits.flops_per_ns,
                            "gbytes_per_s", profile->limits.bytes_per_ns, "peaks", peaks_json(profile), "instructions",
                            rows_json(profile), "totals", totals_json(profile));

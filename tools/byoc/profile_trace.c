@@ -24,18 +24,18 @@ static json_t *event_json(const byoc_profile_t *profile, const byoc_profile_even
   if (row->flops > 0)
     json_object_set_new(arguments, byoc_profile_unit(row->arithmetic), json_real(row->flops / duration_ns));
   if (row->bytes > 0) json_object_set_new(arguments, "GB/s", json_real(row->bytes / duration_ns));
-  if (!is_node) json_object_set_new(arguments, "kind", byoc_json_text(row->kind));
+  if (!is_node) json_object_set_new(arguments, "kind", byoc_json_string(row->kind));
   if (row->is_call) json_object_set_new(arguments, "host_us", json_real((double)event->host_ns / 1e3));
   const char *category = is_node ? profile->rows.data[row->parent].target : row->target;
-  return json_pack("{s:s, s:o, s:o, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "name", byoc_json_text(row->name), "cat",
-                   byoc_json_text(category), "pid", 1, "tid", is_node ? NODE_THREAD : STEP_THREAD, "ts",
+  return json_pack("{s:s, s:o, s:o, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "name", byoc_json_string(row->name), "cat",
+                   byoc_json_string(category), "pid", 1, "tid", is_node ? NODE_THREAD : STEP_THREAD, "ts",
                    (double)event->start_ns / 1e3, "dur", (double)event->duration_ns / 1e3, "args", arguments);
 }
 
 // The work of the host before a call.
 static json_t *host_json(const byoc_profile_t *profile, const byoc_profile_event_t *event) {
   return json_pack("{s:s, s:o, s:s, s:i, s:i, s:f, s:f, s:{}}", "ph", "X", "name",
-                   byoc_json_text(profile->rows.data[event->row].name), "cat", "host", "pid", 1, "tid", HOST_THREAD,
+                   byoc_json_string(profile->rows.data[event->row].name), "cat", "host", "pid", 1, "tid", HOST_THREAD,
                    "ts", (double)(event->start_ns - event->host_ns) / 1e3, "dur", (double)event->host_ns / 1e3, "args");
 }
 
@@ -51,7 +51,7 @@ byoc_status_t byoc_profile_write_trace(const byoc_profile_t *profile, const char
   }
   json_t *root =
       json_pack("{s:o, s:s, s:{s:o, s:i}}", "traceEvents", events, "displayTimeUnit", "ns", "otherData", "model",
-                byoc_json_text(profile->artifact->model_name), "threads", (int)profile->thread_count);
+                byoc_json_string(profile->artifact->model_name), "threads", (int)profile->thread_count);
   char *text = root != NULL && failed == 0 ? byoc_json_dump(root, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
   json_decref(root);
   if (text == NULL) return byoc_diag_out_of_memory(diag);

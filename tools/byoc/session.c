@@ -11,7 +11,7 @@
 // ---- from words to options ----
 
 // NAME=VALUE or NAME=VALUE,VALUE, once for each dimension.
-static byoc_status_t read_dims(byoc_session_t *session, const byoc_text_items_t *items, byoc_diag_t *diag) {
+static byoc_status_t read_dims(byoc_session_t *session, const byoc_string_items_t *items, byoc_diag_t *diag) {
   byoc_onnx_dim_binding_t *dims = BYOC_ARENA_ARRAY(&session->texts, byoc_onnx_dim_binding_t, items->count);
   byoc_variant_dim_t *variants = BYOC_ARENA_ARRAY(&session->texts, byoc_variant_dim_t, items->count);
   if (dims == NULL || variants == NULL) return byoc_diag_out_of_memory(diag);
@@ -34,7 +34,7 @@ static byoc_status_t read_dims(byoc_session_t *session, const byoc_text_items_t 
 }
 
 // OUT=IN, once for each pair.
-static byoc_status_t read_aliases(byoc_session_t *session, const byoc_text_items_t *aliases, byoc_diag_t *diag) {
+static byoc_status_t read_aliases(byoc_session_t *session, const byoc_string_items_t *aliases, byoc_diag_t *diag) {
   byoc_host_pair_t *pairs = BYOC_ARENA_ARRAY(&session->texts, byoc_host_pair_t, aliases->count);
   if (pairs == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < aliases->count; ++i) {
@@ -53,7 +53,7 @@ static byoc_status_t read_aliases(byoc_session_t *session, const byoc_text_items
 }
 
 // The names, in the session's memory.
-static byoc_status_t read_names(byoc_session_t *session, const byoc_text_items_t *items, byoc_diag_t *diag,
+static byoc_status_t read_names(byoc_session_t *session, const byoc_string_items_t *items, byoc_diag_t *diag,
                                 const char *const **out_names, size_t *out_count) {
   const char **names = BYOC_ARENA_ARRAY(&session->texts, const char *, items->count + 1);
   for (size_t i = 0; names != NULL && i < items->count; ++i) {
@@ -219,7 +219,7 @@ byoc_status_t byoc_session_compose_temporary(byoc_session_t *session, byoc_diag_
 
 // A backend may give something back at will; a candidate that fails is worth telling.
 static bool is_failure(const byoc_plan_candidate_t *candidate) {
-  return isinf(candidate->cost_ns) && candidate->reason != NULL && !candidate->is_given_back;
+  return isinf(candidate->cost_ns) && candidate->reason != NULL && !candidate->is_fallback;
 }
 
 // True if an earlier candidate had the same reason. Equal ones share a price, and so a reason.

@@ -8,12 +8,12 @@
 
 // Options that several subcommands share; put their rows into a table with the macros below.
 typedef struct byoc_session_options_t {
-  byoc_text_items_t targets, plugins, preferred, dims, disabled, aliases;
+  byoc_string_items_t targets, plugins, preferred, dims, disabled, aliases;
   const char *triple;   // of the machine that the artifact is for; NULL: this one
   size_t level;         // of the processors that -mcpu names (core/targets/target.h)
   bool strict, lenient; // how models are read
-  byoc_text_items_t optional_inputs;
-  byoc_text_items_t given_inputs; // of a run: those with an initialiser are optional, too
+  byoc_string_items_t optional_inputs;
+  byoc_string_items_t given_inputs; // of a run: those with an initialiser are optional, too
   bool verbose;
   const char *print_after;
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
@@ -47,7 +47,7 @@ typedef struct byoc_session_options_t {
   {"target",           't',      BYOC_OPT_LIST,                                                                        \
    &(options).targets, "TARGET", "targets in order of preference: 'cutlass; c' (default: " target_default ")"},        \
       {"plugin", 0, BYOC_OPT_LIST, &(options).plugins, "FILE", "load this plugin too"}, BYOC_PREFER_ROW(options),      \
-      {"print-after",          0,      BYOC_OPT_TEXT,                                                                  \
+      {"print-after",          0,      BYOC_OPT_STRING,                                                                \
        &(options).print_after, "PASS", "print the module or host program after a pass, or after 'all'"},               \
       {"disable-pass", 0, BYOC_OPT_LIST, &(options).disabled, "PASS", "do not run this pass"}, {                       \
     "verbose", 'v', BYOC_OPT_FLAG, &(options).verbose, "", "report each step"                                          \
@@ -74,7 +74,7 @@ typedef struct byoc_session_options_t {
 #define BYOC_ALIAS_ROW(options)                                                                                        \
   { "alias", 0, BYOC_OPT_LIST, &(options).aliases, "OUT=IN", "let the output overwrite the input: 'new_*=old_*'" }
 #define BYOC_SHARD_ROWS(options)                                                                                       \
-  {"shard",          0,      BYOC_OPT_TEXT,                                                                            \
+  {"shard",          0,      BYOC_OPT_STRING,                                                                          \
    &(options).shard, "SPEC", "shard the model over ranks: megatron, or a file with the mesh and the shards"},          \
   {                                                                                                                    \
     "ranks", 0, BYOC_OPT_RANKS, &(options).rank_count, "N", "number of ranks"                                          \
@@ -82,7 +82,7 @@ typedef struct byoc_session_options_t {
 #define BYOC_AXIS_ROWS(options)                                                                                        \
   {"stream-axis",                                                                                                      \
    0,                                                                                                                  \
-   BYOC_OPT_TEXT,                                                                                                      \
+   BYOC_OPT_STRING,                                                                                                    \
    &(options).stream_axis,                                                                                             \
    "AXIS[:PARTS]",                                                                                                     \
    "compute in parts along a dimension, NAME or INPUT.0, where operators allow it "                                    \
@@ -93,7 +93,7 @@ typedef struct byoc_session_options_t {
   }
 #define BYOC_CHECK_ROW(options)                                                                                        \
   {                                                                                                                    \
-    "check-budget", 0, BYOC_OPT_TEXT, &(options).check_budget, "SECONDS",                                              \
+    "check-budget", 0, BYOC_OPT_STRING, &(options).check_budget, "SECONDS",                                            \
         "time to compare code that is new to this machine with the evaluator; 0: none (default: "                      \
         "$BYOC_CHECK_BUDGET, else 2)"                                                                                  \
   }
@@ -107,21 +107,21 @@ typedef struct byoc_session_options_t {
 #define BYOC_COLLAGE_PLAN      "collage if targets are named, else greedy"
 // `plan_default`: when there is no --plan.
 #define BYOC_PLAN_ROWS(options, plan_default)                                                                          \
-  {"plan",          0,      BYOC_OPT_TEXT,                                                                             \
+  {"plan",          0,      BYOC_OPT_STRING,                                                                           \
    &(options).plan, "PLAN", "collage (least cost), greedy or a saved plan, FILE.json (default: " plan_default ")"},    \
-      {"cost", 0, BYOC_OPT_TEXT, &(options).cost, "HOW", "costs for collage: measure (default) or estimate"},          \
+      {"cost", 0, BYOC_OPT_STRING, &(options).cost, "HOW", "costs for collage: measure (default) or estimate"},        \
       {"cost-budget",    0,                                                                                            \
        BYOC_OPT_SECONDS, &(options).cost_budget_s,                                                                     \
        "SECONDS",        "time for measuring; if given, the proof of a plan may use all of it (default: 60)"},         \
-      {"size-price",  0,                                                                                               \
-       BYOC_OPT_TEXT, &(options).size_price,                                                                           \
-       "PERCENT",     "cost of a MiB of the artifact, in percent of the plan's time (default: 0.05)"},                 \
+      {"size-price",    0,                                                                                             \
+       BYOC_OPT_STRING, &(options).size_price,                                                                         \
+       "PERCENT",       "cost of a MiB of the artifact, in percent of the plan's time (default: 0.05)"},               \
       {"collage-nodes",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_nodes, "N", "collage enumerates groups of up to N operators (1 to 64, default: 6)"},         \
       {"collage-depth",          0,   BYOC_OPT_GROUP,                                                                  \
        &(options).collage_depth, "N", "with chains of up to N operators (1 to 64, default: 6)"},                       \
   {                                                                                                                    \
-    "layout", 0, BYOC_OPT_TEXT, &(options).layout, "HOW",                                                              \
+    "layout", 0, BYOC_OPT_STRING, &(options).layout, "HOW",                                                            \
         "tensors between regions: blocked where it is faster (default), or plain"                                      \
   }
 

@@ -257,7 +257,7 @@ static byoc_status_t share_dims(byoc_ports_t *ports, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag) {
+byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_string_items_t *items, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     byoc_dim_option_t dim;
     BYOC_RETURN_IF_ERROR(byoc_dim_option_read_one(items, i, diag, &dim));

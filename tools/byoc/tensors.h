@@ -41,7 +41,7 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag);
 bool byoc_port_is_open(const byoc_port_t *port);
 // Gives symbolic dimensions the values of NAME=VALUE items, or else of the inputs that were read. BYOC_INVALID_ARGUMENT
 // for a name that no port has or that is given twice, and for values that contradict each other.
-byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_text_items_t *items, byoc_diag_t *diag);
+byoc_status_t byoc_ports_set_dims(byoc_ports_t *ports, const byoc_string_items_t *items, byoc_diag_t *diag);
 // Arguments that point to the ports' data, in their order; owned by the caller (byoc_free of the system's allocator).
 byoc_status_t byoc_ports_arguments(const byoc_ports_t *ports, byoc_diag_t *diag, byoc_argument_t **out_arguments);
 // Copies results of run_arguments into the ports.
@@ -56,7 +56,7 @@ void byoc_ports_deinit(byoc_ports_t *ports);
 // pictures become numbers; NULL: the default. An unknown name is an error, and so is another shape or type, which the
 // message gives beside the expected one.
 struct byoc_image_options_t;
-byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items,
+byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_string_items_t *items,
                               const struct byoc_image_options_t *image, byoc_diag_t *diag);
 // Fills what is not filled yet with seeded random numbers: floats in [0, 1), bytes from 0 to 127, wider integers 0
 // or 1, which are valid as indices, kinds and masks of any model. An error asks for the value of a dimension that is
@@ -66,8 +66,8 @@ byoc_status_t byoc_ports_randomise(byoc_ports_t *inputs, uint64_t seed, byoc_dia
 byoc_status_t byoc_ports_check_filled(const byoc_ports_t *inputs, byoc_diag_t *diag);
 // Compares outputs with [NAME=]FILE.npy items: |a - b| <= atol + rtol * |b|. Prints one line per comparison;
 // BYOC_MISMATCH with the first and the worst element if they differ.
-byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
-                                 byoc_diag_t *diag);
+byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_string_items_t *items, double rtol,
+                                 double atol, byoc_diag_t *diag);
 // Writes NAME.npy of each into a folder, made when missing, and those that are no tensors as containers.h says; '/' and
 // ':' in names become '_'.
 byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, byoc_diag_t *diag);

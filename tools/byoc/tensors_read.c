@@ -69,7 +69,7 @@ static byoc_status_t find_input(const byoc_ports_t *inputs, const char *item, by
   return byoc_ports_find(inputs, item, "input", "input", diag, out_port, out_path);
 }
 
-byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_text_items_t *items,
+byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_string_items_t *items,
                               const struct byoc_image_options_t *image, byoc_diag_t *diag) {
   static const byoc_image_options_t by_default = BYOC_IMAGE_DEFAULTS;
   for (size_t i = 0; i < inputs->count; ++i) { // an optional that is left out is empty

@@ -119,8 +119,8 @@ static byoc_status_t compare_container(const byoc_port_t *port, const char *path
   return status;
 }
 
-byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_text_items_t *items, double rtol, double atol,
-                                 byoc_diag_t *diag) {
+byoc_status_t byoc_ports_compare(const byoc_ports_t *outputs, const byoc_string_items_t *items, double rtol,
+                                 double atol, byoc_diag_t *diag) {
   for (size_t i = 0; i < items->count; ++i) {
     byoc_port_t *port = NULL;
     const char *path = NULL;
@@ -154,7 +154,7 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
   BYOC_RETURN_IF_ERROR(byoc_make_directories(directory, diag));
   byoc_map_t taken;
   byoc_string_t name;
-  byoc_text_map_init(&taken, byoc_allocator_system());
+  byoc_string_map_init(&taken, byoc_allocator_system());
   byoc_string_init(&name, byoc_allocator_system());
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < ports->count && status == BYOC_OK; ++i) {

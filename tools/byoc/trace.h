@@ -65,9 +65,9 @@ typedef struct byoc_trace_writer_t {
 } byoc_trace_writer_t;
 
 typedef struct byoc_trace_files_t {
-  const char *run;                // the artifact or model, which is not written over
-  const char *trace;              // "-": standard output; NULL: none
-  const byoc_text_items_t *dumps; // NAME, NAME=FILE.npy or all=FOLDER each
+  const char *run;                  // the artifact or model, which is not written over
+  const char *trace;                // "-": standard output; NULL: none
+  const byoc_string_items_t *dumps; // NAME, NAME=FILE.npy or all=FOLDER each
 } byoc_trace_files_t;
 // BYOC_INVALID_ARGUMENT for a name that no instruction makes, with the nearest one or where it went, and for a file
 // that would be written twice. The map must outlive the writer.

@@ -9,8 +9,8 @@
 static void begin(byoc_trace_map_t *map) {
   *map = (byoc_trace_map_t){0};
   byoc_arena_init(&map->arena, byoc_allocator_system());
-  byoc_text_map_init(&map->makers, byoc_allocator_system());
-  byoc_text_map_init(&map->fused, byoc_allocator_system());
+  byoc_string_map_init(&map->makers, byoc_allocator_system());
+  byoc_string_map_init(&map->fused, byoc_allocator_system());
 }
 
 void byoc_trace_map_deinit(byoc_trace_map_t *map) {
@@ -23,7 +23,7 @@ void byoc_trace_map_deinit(byoc_trace_map_t *map) {
 
 static bool add_maker(byoc_trace_map_t *map, const char *tensor, const char *maker) {
   const char *copy = byoc_arena_copy_string(&map->arena, maker);
-  return copy != NULL && byoc_text_map_put(&map->makers, tensor, (void *)(uintptr_t)copy);
+  return copy != NULL && byoc_string_map_put(&map->makers, tensor, (void *)(uintptr_t)copy);
 }
 
 // `into` may be NULL.
@@ -33,7 +33,7 @@ static bool add_fused(byoc_trace_map_t *map, const char *name, const char *into,
   fused->name = byoc_arena_copy_string(&map->arena, name);
   fused->into = into != NULL ? byoc_arena_copy_string(&map->arena, into) : NULL;
   fused->kind = kind;
-  return fused->name != NULL && (fused->into != NULL || into == NULL) && byoc_text_map_put(&map->fused, name, fused);
+  return fused->name != NULL && (fused->into != NULL || into == NULL) && byoc_string_map_put(&map->fused, name, fused);
 }
 
 byoc_status_t byoc_trace_map_of_program(const byoc_host_program_t *program, const byoc_fused_t *fused, size_t count,

@@ -114,11 +114,11 @@ static byoc_status_t add(reader_t *r, byoc_trace_record_t *record, const char *t
   byoc_trace_t *trace = r->trace;
   byoc_allocator_t allocator = byoc_arena_allocator(&trace->arena);
   record->key = byoc_arena_format(&trace->arena, "%s%s", record->name, turn);
-  for (int again = 2; record->key != NULL && byoc_text_map_find(&trace->keys, record->key) != NULL; ++again) {
+  for (int again = 2; record->key != NULL && byoc_string_map_find(&trace->keys, record->key) != NULL; ++again) {
     record->key = byoc_arena_format(&trace->arena, "%s%s#%d", record->name, turn, again);
   }
   if (record->key == NULL || !byoc_vector_push(&trace->records, allocator, *record) ||
-      !byoc_text_map_put(&trace->keys, record->key, (void *)(uintptr_t)trace->records.count)) {
+      !byoc_string_map_put(&trace->keys, record->key, (void *)(uintptr_t)trace->records.count)) {
     return no_memory(r);
   }
   return BYOC_OK;
@@ -235,7 +235,7 @@ byoc_status_t byoc_trace_read(const char *path, byoc_diag_t *diag, byoc_trace_t 
   byoc_trace_t *trace = out_trace;
   *trace = (byoc_trace_t){.path = path};
   byoc_arena_init(&trace->arena, byoc_allocator_system());
-  byoc_text_map_init(&trace->keys, byoc_allocator_system());
+  byoc_string_map_init(&trace->keys, byoc_allocator_system());
   byoc_status_t status = BYOC_OK;
   if (byoc_is_directory(path)) {
     const char *inside = byoc_arena_format(&trace->arena, "%s/" BYOC_TRACE_NAME, path);
@@ -259,13 +259,13 @@ void byoc_trace_deinit(byoc_trace_t *trace) {
 
 const byoc_trace_record_t *byoc_trace_find(const byoc_trace_t *trace, const byoc_trace_t *of,
                                            const byoc_trace_record_t *record) {
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&trace->keys, record->key);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&trace->keys, record->key);
   if (index == 0 && trace->by_file != of->by_file) {
     byoc_string_t name;
     byoc_string_init(&name, byoc_allocator_system());
     if (trace->by_file) {
       byoc_npy_name(record->key, &name);
-      index = (uintptr_t)byoc_text_map_get(&trace->keys, name.data);
+      index = (uintptr_t)byoc_string_map_get(&trace->keys, name.data);
     } else {
       for (size_t i = 0; i < trace->records.count && index == 0 && !name.failed; ++i) {
         byoc_string_clear(&name);

@@ -136,8 +136,8 @@ static void dump_named(byoc_trace_writer_t *writer, byoc_trace_dump_t *dump, con
 // The name, its turn, and how often it was made before in that turn: "h@2.0", "state#2".
 static void make_key(byoc_trace_writer_t *writer, const char *name, const char *turn, byoc_string_t *out) {
   byoc_string_appendf(out, "%s%s", name, turn);
-  uintptr_t seen = (uintptr_t)byoc_text_map_get(&writer->taken, out->data) + 1;
-  if (!byoc_text_map_put(&writer->taken, out->data, (void *)seen)) no_memory(writer);
+  uintptr_t seen = (uintptr_t)byoc_string_map_get(&writer->taken, out->data) + 1;
+  if (!byoc_string_map_put(&writer->taken, out->data, (void *)seen)) no_memory(writer);
   if (seen > 1) byoc_string_appendf(out, "#%llu", (unsigned long long)seen);
 }
 
@@ -226,7 +226,7 @@ void byoc_trace_write(void *self, const byoc_trace_event_t *event) {
 
 // Says where a tensor went that no instruction makes.
 static byoc_status_t refuse(const byoc_trace_map_t *map, const char *name, byoc_diag_t *diag) {
-  const byoc_fused_t *fused = byoc_text_map_get(&map->fused, name);
+  const byoc_fused_t *fused = byoc_string_map_get(&map->fused, name);
   byoc_status_t status = BYOC_INVALID_ARGUMENT;
   if (fused != NULL && fused->into == NULL) {
     return byoc_diag_error(diag, status,
@@ -234,7 +234,7 @@ static byoc_status_t refuse(const byoc_trace_map_t *map, const char *name, byoc_
                            "needs it",
                            name);
   }
-  const char *maker = fused != NULL ? byoc_text_map_get(&map->makers, fused->into) : NULL;
+  const char *maker = fused != NULL ? byoc_string_map_get(&map->makers, fused->into) : NULL;
   if (fused != NULL && fused->kind == BYOC_FUSED_VIEW) {
     byoc_diag_error(diag, status, "--dump: '%s' is made of the bytes of '%s', in another shape or as a part of it",
                     name, fused->into);
@@ -288,7 +288,7 @@ static byoc_status_t add_dump(byoc_trace_writer_t *writer, const char *item, byo
   const size_t size = name_size(writer->map, item);
   byoc_trace_dump_t dump = {.name = byoc_arena_format(&writer->arena, "%.*s", (int)size, item)};
   if (dump.name == NULL) return byoc_diag_out_of_memory(diag);
-  if (byoc_text_map_find(&writer->map->makers, dump.name) == NULL) return refuse(writer->map, dump.name, diag);
+  if (byoc_string_map_find(&writer->map->makers, dump.name) == NULL) return refuse(writer->map, dump.name, diag);
   if (item[size] == '=' && item[size + 1] == '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dump takes NAME=FILE.npy, not '%s'", item);
   }
@@ -326,7 +326,7 @@ static byoc_status_t open_file(const char *path, FILE **out_file, byoc_diag_t *d
 }
 
 static byoc_status_t open_all(byoc_trace_writer_t *writer, const byoc_trace_files_t *files, byoc_diag_t *diag) {
-  const byoc_text_items_t *dumps = files->dumps;
+  const byoc_string_items_t *dumps = files->dumps;
   const char *path = files->trace;
   for (size_t i = 0; i < dumps->count; ++i) {
     if (!byoc_starts_with(dumps->items[i], "all=")) {
@@ -357,8 +357,8 @@ byoc_status_t byoc_trace_open(byoc_trace_writer_t *writer, const byoc_trace_file
                               byoc_diag_t *diag) {
   *writer = (byoc_trace_writer_t){.map = map};
   byoc_arena_init(&writer->arena, byoc_allocator_system());
-  byoc_text_map_init(&writer->taken, byoc_allocator_system());
-  byoc_text_map_init(&writer->files, byoc_allocator_system());
+  byoc_string_map_init(&writer->taken, byoc_allocator_system());
+  byoc_string_map_init(&writer->files, byoc_allocator_system());
   byoc_status_t status = open_all(writer, files, diag);
   if (status != BYOC_OK) {
     (void)byoc_trace_close(writer, false, NULL);

@@ -14,7 +14,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/measure/compare.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 #include "core/op/op.h"
 #include "tools/common/print.h"
 #include "verify_inputs.h"
@@ -42,7 +42,7 @@ typedef struct verify_t {
 typedef struct answer_t {
   int32_t status;
   uint32_t runs, sizes;
-  bool is_wild_left_out;
+  bool is_special_left_out;
   char message[900], hint[400];
 } answer_t;
 
@@ -51,7 +51,7 @@ typedef struct answer_t {
 typedef struct reference_t {
   byoc_session_t session;
   byoc_build_evaluation_t evaluation;
-  bool takes_wild, is_random;
+  bool takes_special, is_random;
   double relative_error;
 } reference_t;
 
@@ -83,7 +83,7 @@ static byoc_status_t make_reference(const verify_t *verify, byoc_diag_t *diag, r
   byoc_build_t *build = &reference->session.setup.build;
   byoc_function_t *main_function = build->module != NULL ? byoc_graph_module_main(build->module) : NULL;
   if (main_function != NULL) {
-    reference->takes_wild = byoc_measure_takes_wild(main_function);
+    reference->takes_special = byoc_measure_takes_special(main_function);
     (void)byoc_block_walk(main_function->body, look_at, reference);
   }
   if (reference->is_random) {
@@ -99,7 +99,7 @@ static byoc_status_t make_reference(const verify_t *verify, byoc_diag_t *diag, r
 
 typedef struct place_t {
   double relative_error;
-  bool is_wild;
+  bool is_special;
   char name[200]; // "y", "y[1]"
 } place_t;
 
@@ -128,7 +128,7 @@ static byoc_status_t compare_tensors(const place_t *place, const byoc_argument_t
                            place->name);
   }
   if (got->dtype == BYOC_DTYPE_STRING) return compare_texts(place, got, wanted, count, diag);
-  return (place->is_wild ? byoc_cost_check_spread : byoc_cost_check_within)(
+  return (place->is_special ? byoc_cost_check_spread : byoc_cost_check_within)(
       place->relative_error, got->dtype, wanted->data, got->data, count, place->name, diag);
 }
 
@@ -188,7 +188,7 @@ static byoc_status_t run_both(const verify_t *verify, reference_t *reference, by
       *out_outcome = LEFT_OUT;
     } else {
       status = byoc_artifact_run_once(run, diag);
-      place_t place = {.relative_error = reference->relative_error, .is_wild = data == BYOC_VERIFY_WILD};
+      place_t place = {.relative_error = reference->relative_error, .is_special = data == BYOC_VERIFY_WILD};
       if (status == BYOC_OK) status = compare_outputs(&place, run, out, diag);
       if (status == BYOC_OK) *out_outcome = AGREES;
     }
@@ -233,7 +233,7 @@ static byoc_status_t run_all(const verify_t *verify, reference_t *reference, byo
     bool is_taken = false, is_over = false, is_open = false;
     for (int data = 0; data < BYOC_VERIFY_DATA_COUNT && !is_over; ++data) {
       outcome_t outcome = LEFT_OUT;
-      if (data == BYOC_VERIFY_WILD && !reference->takes_wild) continue;
+      if (data == BYOC_VERIFY_WILD && !reference->takes_special) continue;
       BYOC_RETURN_IF_ERROR(
           run_data(verify, reference, (byoc_verify_data_t)data, attempt, diag, &is_over, &is_open, &outcome));
       is_taken = is_taken || outcome == AGREES;
@@ -257,7 +257,7 @@ static void verify_body(void *self, void *answer) {
   reference_t reference = {0};
   out->status = make_reference(verify, &diag, &reference);
   if (out->status == BYOC_OK) out->status = run_all(verify, &reference, &diag, out);
-  out->is_wild_left_out = !reference.takes_wild;
+  out->is_special_left_out = !reference.takes_special;
   if (out->status == BYOC_OK) return;
   const bool is_run = out->status == BYOC_MISMATCH || verify->stage->text[0] != '\0';
   snprintf(out->message, sizeof(out->message), "%s%s%s%s", is_run ? "on " : "", is_run ? verify->stage->text : "",
@@ -328,7 +328,7 @@ static byoc_status_t verify_artifact(const byoc_session_options_t *options, cons
   } else {
     byoc_print("verified: %u run%s as the evaluator has %s%s\n", answer.runs, byoc_plural(answer.runs),
                answer.runs == 1 ? "it" : "them",
-               answer.is_wild_left_out ? ", NaN and infinities left out, for which an operator is undefined" : "");
+               answer.is_special_left_out ? ", NaN and infinities left out, for which an operator is undefined" : "");
   }
   (void)munmap(shared, sizeof(stage_t));
   return status;

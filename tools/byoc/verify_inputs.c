@@ -34,7 +34,7 @@ bool byoc_verify_is_open(const byoc_ports_t *inputs) {
 }
 
 // The size that --dim NAME=SIZE,SIZE gives; 0: none.
-static int64_t given_size(const byoc_text_items_t *given, const char *name, size_t attempt) {
+static int64_t given_size(const byoc_string_items_t *given, const char *name, size_t attempt) {
   for (size_t i = 0; i < given->count && name != NULL; ++i) {
     byoc_dim_option_t dim;
     byoc_diag_t unread = {0};
@@ -55,7 +55,7 @@ static void give_size(byoc_ports_t *inputs, const char *name, int64_t size) {
   }
 }
 
-bool byoc_verify_size(byoc_ports_t *inputs, const byoc_text_items_t *given, size_t attempt, byoc_string_t *out) {
+bool byoc_verify_size(byoc_ports_t *inputs, const byoc_string_items_t *given, size_t attempt, byoc_string_t *out) {
   bool is_first = true;
   if (attempt >= SIZE_COUNT) return false;
   for (size_t p = 0; p < inputs->count; ++p) {
@@ -91,7 +91,7 @@ static void fill_tensor(byoc_dtype_t dtype, void *data, size_t size_bytes, byoc_
   } else if (kind == BYOC_VERIFY_ZEROS) {
     memset(data, 0, size_bytes);
   } else {
-    (kind == BYOC_VERIFY_WILD ? byoc_measure_fill_wild : byoc_measure_fill)(dtype, data, size_bytes, random);
+    (kind == BYOC_VERIFY_WILD ? byoc_measure_fill_special : byoc_measure_fill)(dtype, data, size_bytes, random);
   }
 }
 

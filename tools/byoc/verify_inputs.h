@@ -24,7 +24,7 @@ const char *byoc_verify_data_name(byoc_verify_data_t data);
 bool byoc_verify_is_open(const byoc_ports_t *inputs);
 // Gives open dimensions the `attempt`th set of sizes; those of one name have one size. `given`: the items of --dim,
 // whose sizes come first. Appends "batch=2, sequence=16" to `out`. False if there is no such set.
-bool byoc_verify_size(byoc_ports_t *inputs, const byoc_text_items_t *given, size_t attempt, byoc_string_t *out);
+bool byoc_verify_size(byoc_ports_t *inputs, const byoc_string_items_t *given, size_t attempt, byoc_string_t *out);
 // Fills all inputs; sequences get two items and optionals one, or none with zeros. The arena keeps their memory.
 byoc_status_t byoc_verify_fill(byoc_ports_t *inputs, byoc_verify_data_t data, byoc_arena_t *arena, byoc_diag_t *diag);
 

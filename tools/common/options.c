@@ -70,7 +70,7 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
   case BYOC_OPT_FLAG:
     *(bool *)row->value = true;
     return BYOC_OK;
-  case BYOC_OPT_TEXT:
+  case BYOC_OPT_STRING:
     *(const char **)row->value = value;
     return BYOC_OK;
   case BYOC_OPT_MAYBE:
@@ -78,7 +78,7 @@ static byoc_status_t set_value(const byoc_option_row_t *row, const char *value, 
     *(const char **)row->value = value != NULL ? value : "-";
     return BYOC_OK;
   case BYOC_OPT_LIST: {
-    byoc_text_items_t *list = row->value;
+    byoc_string_items_t *list = row->value;
     if (list->count == BYOC_MAX_LIST) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--%s is given more than %d times", row->name, BYOC_MAX_LIST);
     }
@@ -154,7 +154,7 @@ static bool is_listed(const char *const *names, const char *name) {
 }
 
 byoc_status_t byoc_options_words(const byoc_usage_t *usage, int argc, char **argv, const char *const *left_out,
-                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_items_t *out_words) {
+                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_string_items_t *out_words) {
   out_words->count = 0;
   for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
     const byoc_option_row_t *row = NULL;

@@ -13,16 +13,16 @@
 enum { BYOC_MAX_LIST = 512 };
 
 // An option that may be given several times.
-typedef struct byoc_text_items_t {
+typedef struct byoc_string_items_t {
   const char *items[BYOC_MAX_LIST];
   size_t count;
-} byoc_text_items_t;
+} byoc_string_items_t;
 
 typedef enum byoc_option_kind_t {
   BYOC_OPT_FLAG,    // bool *
-  BYOC_OPT_TEXT,    // const char **
+  BYOC_OPT_STRING,  // const char **
   BYOC_OPT_MAYBE,   // const char **: --trace alone sets "-", --trace=FILE the file
-  BYOC_OPT_LIST,    // byoc_text_items_t *
+  BYOC_OPT_LIST,    // byoc_string_items_t *
   BYOC_OPT_COUNT,   // int64_t *, from 0
   BYOC_OPT_THREADS, // int64_t *, 0 to BYOC_MODEL_MAX_THREADS
   BYOC_OPT_GROUP,   // int64_t *, operators of a group: 1 to BYOC_COLLAGE_LIMIT
@@ -45,9 +45,9 @@ typedef struct byoc_usage_t {
   const char *command;  // "byoc build"
   const char *synopsis; // "MODEL [-o OUT] [options]"
   const char *summary;
-  const char *const *operands;      // help of each operand, for the message when one is missing; NULL-terminated
-  byoc_text_items_t *more_operands; // takes the operands and all words after them too; NULL: no further words
-  const byoc_text_items_t *instead; // a BYOC_OPT_LIST: where it is given, there are no operands; NULL: none
+  const char *const *operands;        // help of each operand, for the message when one is missing; NULL-terminated
+  byoc_string_items_t *more_operands; // takes the operands and all words after them too; NULL: no further words
+  const byoc_string_items_t *instead; // a BYOC_OPT_LIST: where it is given, there are no operands; NULL: none
   const byoc_option_row_t *rows;
   size_t row_count;
   const char *more; // further text for --help; may be NULL
@@ -62,7 +62,7 @@ byoc_status_t byoc_options_parse(const byoc_usage_t *usage, int argc, char **arg
 // The options of argv, which was parsed already, as words "--name=value" in the arena; those named in `left_out`, which
 // ends in NULL, are left out.
 byoc_status_t byoc_options_words(const byoc_usage_t *usage, int argc, char **argv, const char *const *left_out,
-                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_text_items_t *out_words);
+                                 byoc_arena_t *arena, byoc_diag_t *diag, byoc_string_items_t *out_words);
 
 // True for the word that stands for standard output in the options of commands that print text.
 static inline bool byoc_option_is_stdout(const char *output) {

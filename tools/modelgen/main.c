@@ -56,9 +56,9 @@ static void append_models(byoc_string_t *out) {
 }
 
 static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_diag_t *diag) {
-  byoc_text_items_t words = {.count = 0};
+  byoc_string_items_t words = {.count = 0};
   const byoc_option_row_t rows[] = {
-      {"output", 'o', BYOC_OPT_TEXT, &arguments->output, "FILE.onnx", "where to write"},
+      {"output", 'o', BYOC_OPT_STRING, &arguments->output, "FILE.onnx", "where to write"},
       {"seed", 0, BYOC_OPT_COUNT, &arguments->seed, "N", "seed of the weights (default: 0)"},
       {"batch", 0, BYOC_OPT_COUNT, &arguments->batch, "B",
        "batch size (default: 1); 0 leaves it symbolic, named 'batch'"},

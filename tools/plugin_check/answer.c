@@ -42,7 +42,7 @@ void check_fail_diag(check_t *check, const byoc_diag_t *diag, const char *format
   va_end(arguments);
 }
 
-void check_fact(check_t *check, const char *format, ...) {
+void check_property(check_t *check, const char *format, ...) {
   char text[1024];
   va_list arguments;
   va_start(arguments, format);

@@ -68,13 +68,13 @@ struct check_t {
   const char *plugin;               // path of the shared object; NULL: there are rules about the driver only
   const char *driver;               // path of the shared object with a driver; NULL: none
   int64_t ordinal;                  // of the device that the driver opens
-  byoc_text_items_t targets;        // target lists; in CHECK_LOADED those that this processor can run, at least one
+  byoc_string_items_t targets;      // target lists; in CHECK_LOADED those that this processor can run, at least one
   const char *current_target;       // the one of them that a rule about several is at
-  byoc_text_items_t needs;          // libraries that the plugin may link to
-  byoc_text_items_t waivers;        // "id" or "id:reason"
+  byoc_string_items_t needs;        // libraries that the plugin may link to
+  byoc_string_items_t waivers;      // "id" or "id:reason"
   const char *case_folder;          // of other case tables; NULL: those of the program
-  byoc_text_items_t case_filters;   // only the cases whose "file/name" holds one of these texts; empty: all
-  byoc_text_items_t refused;        // target lists that the plugin must refuse
+  byoc_string_items_t case_filters; // only the cases whose "file/name" holds one of these texts; empty: all
+  byoc_string_items_t refused;      // target lists that the plugin must refuse
   bool keeps_messages;              // standard error of the children is that of the program
   const char *folder;               // for temporary files: empty when a rule begins, removed after it
   const char *cache_folder;         // of the compile cache; removed with the last rule. $BYOC_CACHE_DIR goes first.
@@ -108,7 +108,7 @@ void check_needs_code(check_t *check);
 // Says what the plugin is asked to do next: "generating code for 'negate'".
 void check_doing(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // A line for the report that is no failure.
-void check_fact(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void check_property(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Was the rule, or this part of it ("operators.values/nan"), waived by --waive?
 bool check_is_waived(const check_t *check, const char *id);
 

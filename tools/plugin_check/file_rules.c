@@ -26,9 +26,9 @@ void check_file_identity(check_t *check) {
   (void)byoc_plugin_any_identity(check->plugin, &diag, &note, &has_note);
   if (!has_note) check_stop(check, &diag, "its note cannot be read");
   if (note.description[0] == '\0') check_fail(check, "its note has no description");
-  check_fact(check, "%s %s, targets %s, built for ABI %u.%u, needs %u.%u", note.name, note.version, note.targets,
-             (unsigned)note.abi_major, (unsigned)note.abi_minor_built, (unsigned)note.abi_major,
-             (unsigned)note.abi_minor_needed);
+  check_property(check, "%s %s, targets %s, built for ABI %u.%u, needs %u.%u", note.name, note.version, note.targets,
+                 (unsigned)note.abi_major, (unsigned)note.abi_minor_built, (unsigned)note.abi_major,
+                 (unsigned)note.abi_minor_needed);
 }
 
 typedef struct file_t {

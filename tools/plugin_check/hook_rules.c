@@ -105,17 +105,17 @@ static void *place(void *self) {
 
 static void compare_tallies(trial_t *trial, const worker_t *worker, const trial_tally_t *alone) {
   for (size_t i = 0; i < alone->count; ++i) {
-    if (worker->tally.taken[i] == alone->taken[i]) continue;
+    if (worker->tally.claimed[i] == alone->claimed[i]) continue;
     const specimen_t *specimen = trial->specimens.items.data[i];
     check_fail(trial->check, "%s: %s: accept took %zu operators when several threads called it and %zu otherwise",
-               specimen->rule, specimen->label, worker->tally.taken[i], alone->taken[i]);
+               specimen->rule, specimen->label, worker->tally.claimed[i], alone->claimed[i]);
     return;
   }
 }
 
 static void accept_on_threads(trial_t *trial) {
   if ((trial->target->kind->backend->flags & BYOC_BACKEND_REENTRANT) == 0) {
-    check_fact(trial->check, "'%s' does not say BYOC_BACKEND_REENTRANT", trial->target->kind->name);
+    check_property(trial->check, "'%s' does not say BYOC_BACKEND_REENTRANT", trial->target->kind->name);
     return;
   }
   trial_add_usual(trial, MOST_SPECIMENS);

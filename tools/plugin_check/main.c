@@ -17,7 +17,7 @@
 #include "tools/plugin_check/report.h"
 
 typedef struct arguments_t {
-  byoc_text_items_t words, rules;
+  byoc_string_items_t words, rules;
   const char *format_name;
   double seconds; // for each rule
   bool lists, done;
@@ -31,7 +31,7 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
       {"target", 't', BYOC_OPT_LIST, &check->targets, "TARGETS",
        "check with these targets: 'mine -O=3; c' (default: each target of the plugin, without options)"},
       {"refuses", 0, BYOC_OPT_LIST, &check->refused, "TARGETS", "the plugin must refuse these targets, with a reason"},
-      {"driver", 0, BYOC_OPT_TEXT, &check->driver, "FILE.so",
+      {"driver", 0, BYOC_OPT_STRING, &check->driver, "FILE.so",
        "the driver that the rules 'driver' are about: a file with what byoc/driver_check.h declares"},
       {"ordinal", 0, BYOC_OPT_COUNT, &check->ordinal, "N", "the device that the driver opens (default: 0)"},
       {"needs", 0, BYOC_OPT_LIST, &check->needs, "LIBRARY", "the plugin may link to this library: libfoo.so.1"},
@@ -40,8 +40,8 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
        "this rule may fail (operators.wild: NaN and infinities in any rule; operators.wild/Exp: where Exp is)"},
       {"case", 0, BYOC_OPT_LIST, &check->case_filters, "TEXT",
        "only the cases whose 'file/name' holds this text; of a driver's checks: driver.memory/copy"},
-      {"cases", 0, BYOC_OPT_TEXT, &check->case_folder, "FOLDER", "other tables of cases: FOLDER/*.cases"},
-      {"format", 0, BYOC_OPT_TEXT, &arguments->format_name, "FORMAT", "text (default), json or tap"},
+      {"cases", 0, BYOC_OPT_STRING, &check->case_folder, "FOLDER", "other tables of cases: FOLDER/*.cases"},
+      {"format", 0, BYOC_OPT_STRING, &arguments->format_name, "FORMAT", "text (default), json or tap"},
       {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
       {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "list the rules, and check nothing"},
       {"verbose", 'v', BYOC_OPT_FLAG, &check->keeps_messages, "",
@@ -85,7 +85,7 @@ static bool names_rule(const char *word, const check_rule_t *rule) {
   return strncmp(rule->id, word, size) == 0 && (rule->id[size] == '\0' || rule->id[size] == '.');
 }
 
-static byoc_status_t check_names(const byoc_text_items_t *words, const char *option, byoc_diag_t *diag) {
+static byoc_status_t check_names(const byoc_string_items_t *words, const char *option, byoc_diag_t *diag) {
   for (size_t i = 0; i < words->count; ++i) {
     const char *names[128];
     size_t count = 0;

@@ -13,7 +13,7 @@ enum { MOST_SPECIMENS = 160, MOST_OF_A_KIND = 80 };
 
 static void note_unmade(trial_t *trial) {
   for (size_t i = 0; i < trial->specimens.unmade.count; ++i) {
-    check_fact(trial->check, "no specimen could be made of the rule %s", trial->specimens.unmade.data[i]);
+    check_property(trial->check, "no specimen could be made of the rule %s", trial->specimens.unmade.data[i]);
   }
 }
 
@@ -22,18 +22,18 @@ static void note_rules(trial_t *trial, const trial_tally_t *tally) {
   const specimens_t *set = &trial->specimens;
   for (size_t i = 0; i < set->items.count; ++i) {
     const char *rule = set->items.data[i]->rule;
-    size_t specimens = 0, taken = 0, left = 0;
+    size_t specimens = 0, claimed = 0, left = 0;
     bool is_listed = false;
     for (size_t k = 0; k < i && !is_listed; ++k) is_listed = strcmp(set->items.data[k]->rule, rule) == 0;
     for (size_t k = i; k < set->items.count && !is_listed; ++k) {
       if (strcmp(set->items.data[k]->rule, rule) != 0) continue;
       specimens += 1;
-      taken += tally->taken[k];
+      claimed += tally->claimed[k];
       left += tally->left[k];
     }
     if (is_listed) continue;
-    check_fact(trial->check, "rule %s: %zu of the %zu operators of %zu specimens are taken", rule, taken, taken + left,
-               specimens);
+    check_property(trial->check, "rule %s: %zu of the %zu operators of %zu specimens are taken", rule, claimed,
+                   claimed + left, specimens);
   }
 }
 
@@ -58,12 +58,12 @@ static void take(trial_t *trial) {
                       byoc_allocator_system(), &diag, &built),
            &diag, "placing specimens of its rules");
   trial_tally(trial, &built, &tally);
-  size_t taken = 0, left = 0;
-  for (size_t i = 0; i < tally.count; ++i) taken += tally.taken[i], left += tally.left[i];
-  check_fact(trial->check, "%s takes %zu of %zu operators in %zu specimens", trial->target->kind->name, taken,
-             taken + left, tally.count);
+  size_t claimed = 0, left = 0;
+  for (size_t i = 0; i < tally.count; ++i) claimed += tally.claimed[i], left += tally.left[i];
+  check_property(trial->check, "%s takes %zu of %zu operators in %zu specimens", trial->target->kind->name, claimed,
+                 claimed + left, tally.count);
   note_rules(trial, &tally);
-  if (tally.count > 0 && taken == 0) {
+  if (tally.count > 0 && claimed == 0) {
     check_fail(trial->check, "the rules of '%s' take none of %zu operators; %s: %s", trial->target->kind->name, left,
                trial->specimens.items.data[0]->label, reason_for(&built.build.result.placement, 0));
   }
@@ -111,7 +111,7 @@ void check_operators_empty(check_t *check) {
   trial_each(check, NULL, false, compute_empty);
 }
 
-static void compute_wild(trial_t *trial) {
+static void compute_special(trial_t *trial) {
   trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 2}, MOST_OF_A_KIND);
   trial->data = SPECIMEN_WILD;
   trial_values(trial, (byoc_placer_t){0}, NULL, "NaN and infinities among the inputs");
@@ -120,8 +120,8 @@ static void compute_wild(trial_t *trial) {
   trial_values(trial, (byoc_placer_t){0}, NULL, "NaN among the inputs");
 }
 
-void check_operators_wild(check_t *check) {
-  trial_each(check, NULL, false, compute_wild);
+void check_operators_special(check_t *check) {
+  trial_each(check, NULL, false, compute_special);
 }
 
 static void compute_collage(trial_t *trial) {

@@ -78,8 +78,8 @@ static double input_value(check_random_t *random, const char *name, int64_t inde
   if (strncmp(name, "positive", 8) == 0) return 1.25 + value;
   if (strncmp(name, "nan", 3) == 0) return index % 11 == 2 ? (double)NAN : value; // at any lane of a vector
   if (strncmp(name, "wild", 4) != 0 || index % 5 != 2) return value;
-  const double wild[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 3e38};
-  return wild[(index / 5) % 5];
+  const double special[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0, 3e38};
+  return special[(index / 5) % 5];
 }
 
 static void fill(check_ports_t *ports) {
@@ -135,8 +135,8 @@ static double scale_of(const check_ports_t *ports, size_t port) {
   return count > 0 ? sqrt(sum / (double)count) : 0;
 }
 
-// An open output may have a number in the place of NaN, and the largest number in that of infinity. wild_nan.cases have
-// none: what picks values keeps NaN.
+// An open output may have a number in the place of NaN, and the largest number in that of infinity. special_nan.cases
+// have none: what picks values keeps NaN.
 static bool is_close(double value, double expected, double scale, bool is_open) {
   if (isnan(expected)) return isnan(value) || is_open;
   if (isinf(expected)) return value == expected || (is_open && fabs(value) > 3.4e38 && (value > 0) == (expected > 0));

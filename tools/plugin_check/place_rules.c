@@ -7,7 +7,7 @@
 
 typedef struct tally_t {
   const char *kind;
-  int *taken, *left; // nodes of each case, in functions of the kind and out of them
+  int *claimed, *left; // nodes of each case, in functions of the kind and out of them
   int case_count;
 } tally_t;
 
@@ -32,7 +32,7 @@ static bool tally_node(void *self, byoc_node_t *node) {
   }
   const char *compiler = byoc_attributes_string(&node->callee->attributes, "Compiler", "");
   return byoc_block_walk(node->callee->body, count_operator,
-                         strcmp(compiler, tally->kind) == 0 ? &tally->taken[index] : &tally->left[index]);
+                         strcmp(compiler, tally->kind) == 0 ? &tally->claimed[index] : &tally->left[index]);
 }
 
 // Places the cases of the file.
@@ -48,7 +48,7 @@ static void place(check_t *check, const check_case_file_t *file, const char *tar
 
 static tally_t tally_cases(check_t *check, const check_case_file_t *file, const check_pipeline_t *pipeline) {
   tally_t tally = {.kind = pipeline->targets.targets.data[0]->kind->name,
-                   .taken = check_allocate(check, file->count, sizeof(int)),
+                   .claimed = check_allocate(check, file->count, sizeof(int)),
                    .left = check_allocate(check, file->count, sizeof(int)),
                    .case_count = (int)file->count};
   (void)byoc_block_walk(pipeline->build.module->functions.data[0]->body, tally_node, &tally);
@@ -61,15 +61,16 @@ check_cases_t check_taken_cases(check_t *check, const char *targets) {
   out.files = check_allocate(check, cases.file_count, sizeof(*out.files));
   for (size_t f = 0; f < cases.file_count; ++f) {
     const check_case_file_t *file = &cases.files[f];
-    check_case_file_t *taken = &out.files[out.file_count];
+    check_case_file_t *claimed = &out.files[out.file_count];
     check_pipeline_t pipeline;
     place(check, file, targets, &pipeline);
     const tally_t tally = tally_cases(check, file, &pipeline);
-    *taken = (check_case_file_t){.name = file->name, .cases = check_allocate(check, file->count, sizeof(*file->cases))};
+    *claimed =
+        (check_case_file_t){.name = file->name, .cases = check_allocate(check, file->count, sizeof(*file->cases))};
     for (size_t i = 0; i < file->count; ++i) {
-      if (tally.taken[i] > 0) taken->cases[taken->count++] = file->cases[i];
+      if (tally.claimed[i] > 0) claimed->cases[claimed->count++] = file->cases[i];
     }
-    out.file_count += taken->count > 0;
+    out.file_count += claimed->count > 0;
     check_pipeline_close(&pipeline);
   }
   if (out.file_count == 0) check_skip(check, "with '%s' it takes nothing of the cases", targets);
@@ -91,18 +92,19 @@ static const char *reason_for(const byoc_placement_t *placement, int index) {
 
 static void check_demands(check_t *check, const check_case_file_t *file, const check_pipeline_t *pipeline) {
   const tally_t tally = tally_cases(check, file, pipeline);
-  int taken = 0, left = 0;
+  int claimed = 0, left = 0;
   for (size_t i = 0; i < file->count; ++i) {
     const check_demand_t demand = check_case_demand(&file->cases[i], tally.kind);
-    taken += tally.taken[i];
+    claimed += tally.claimed[i];
     left += tally.left[i];
     const bool is_met =
-        demand == CHECK_DEMAND_NONE || (tally.taken[i] > 0 && (demand == CHECK_DEMAND_SOME || tally.left[i] == 0));
+        demand == CHECK_DEMAND_NONE || (tally.claimed[i] > 0 && (demand == CHECK_DEMAND_SOME || tally.left[i] == 0));
     if (is_met) continue;
     check_fail(check, "%s/%s: %s has %d operators and leaves %d: %s", file->name, file->cases[i].name, tally.kind,
-               tally.taken[i], tally.left[i], reason_for(&pipeline->build.result.placement, (int)i));
+               tally.claimed[i], tally.left[i], reason_for(&pipeline->build.result.placement, (int)i));
   }
-  check_fact(check, "%s: %zu cases, %d operators with %s, %d left", file->name, file->count, taken, tally.kind, left);
+  check_property(check, "%s: %zu cases, %d operators with %s, %d left", file->name, file->count, claimed, tally.kind,
+                 left);
 }
 
 void check_place_cases(check_t *check) {
@@ -128,9 +130,9 @@ void check_place_reasons(check_t *check) {
       const byoc_placement_t *placement = &pipeline.build.result.placement;
       for (size_t i = 0; i < placement->declines.count; ++i) {
         const byoc_decline_t *decline = &placement->declines.data[i];
-        const bool is_told = decline->reason != NULL && decline->reason[0] != '\0' &&
-                             strcmp(decline->reason, "no reason was given") != 0;
-        if (is_told) continue;
+        const bool is_reported = decline->reason != NULL && decline->reason[0] != '\0' &&
+                                 strcmp(decline->reason, "no reason was given") != 0;
+        if (is_reported) continue;
         check_fail(check, "%s/%s: %s declines %s without a reason", cases.files[f].name,
                    check_case_name(&cases.files[f], decline->node->name), decline->rule, decline->node_text);
       }

@@ -108,11 +108,11 @@ static byoc_status_t add_json(check_report_t *report, const check_result_t *resu
 static byoc_status_t end_json(check_report_t *report, byoc_diag_t *diag) {
   json_t *object = json_object();
   const char *plugin = report->check->plugin, *driver = report->check->driver;
-  if (plugin != NULL) json_object_set_new(object, "plugin", byoc_json_text(plugin));
-  if (driver != NULL) json_object_set_new(object, "driver", byoc_json_text(driver));
+  if (plugin != NULL) json_object_set_new(object, "plugin", byoc_json_string(plugin));
+  if (driver != NULL) json_object_set_new(object, "driver", byoc_json_string(driver));
   if (report->has_note) {
-    json_object_set_new(object, "name", byoc_json_text(report->note.name));
-    json_object_set_new(object, "version", byoc_json_text(report->note.version));
+    json_object_set_new(object, "name", byoc_json_string(report->note.name));
+    json_object_set_new(object, "version", byoc_json_string(report->note.version));
   }
   for (int verdict = 0; verdict <= CHECK_BLOCKED; ++verdict) {
     json_object_set_new(object, verdicts[verdict], json_integer((json_int_t)report->counts[verdict]));

@@ -45,7 +45,7 @@ static void check_first_target(check_t *check, const char *text) {
 // The target lists that this processor can run: "x86-64-v3? TARGETS" is left out on an older one. If the user named
 // none: each target of the plugin.
 static void settle_targets(check_t *check) {
-  byoc_text_items_t all = check->targets;
+  byoc_string_items_t all = check->targets;
   if (check->entry->kind_count == 0) check_skip(check, "it has no targets");
   check->targets.count = 0;
   for (size_t i = 0; i < all.count; ++i) {
@@ -56,7 +56,7 @@ static void settle_targets(check_t *check) {
     const char *targets = mark != NULL ? mark + 1 + strspn(mark + 1, " ") : all.items[i];
     if (mark != NULL && (byoc_cpu_parse(name, byoc_machine_host(), NULL, &features) != BYOC_OK ||
                          (features & ~byoc_cpu_detect()) != 0)) {
-      check_fact(check, "'%s' is left out: this processor is not %s", targets, name);
+      check_property(check, "'%s' is left out: this processor is not %s", targets, name);
       continue;
     }
     check_first_target(check, targets);

@@ -164,7 +164,7 @@ static void look(void *self, void *began) {
   check_doing(slots->check, "the host reads its tables");
   if (negotiate(slots, &diag) == BYOC_OK) {
     null_backends(slots);
-    check_fact(slots->check, "%zu required slots, each refused by its name where it is nulled", slots->count);
+    check_property(slots->check, "%zu required slots, each refused by its name where it is nulled", slots->count);
   } else {
     report_backends(slots);
   }

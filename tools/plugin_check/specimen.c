@@ -69,14 +69,14 @@ static double number(const specimen_value_t *value, uint64_t *state, size_t inde
 
 static void fill(const specimen_value_t *value, const char *name, void *data, size_t count, specimen_data_t kind) {
   // Not the largest numbers: whether a sum of them overflows depends on its order.
-  static const double wild[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
-  uint64_t state = byoc_hash_text(name);
-  const bool takes_wild =
+  static const double special[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, -0.0};
+  uint64_t state = byoc_hash_string(name);
+  const bool takes_special =
       kind != SPECIMEN_FINITE && byoc_dtype_is_any_float(value->dtype) && value->fill == SPECIMEN_NUMBERS;
   for (size_t i = 0; i < count; ++i) {
     double element = number(value, &state, i);
-    if (takes_wild && kind == SPECIMEN_WILD && i % 5 == 2) element = wild[(i / 5) % 4];
-    if (takes_wild && kind == SPECIMEN_NAN && i % 11 == 2) element = (double)NAN; // at any lane of a vector
+    if (takes_special && kind == SPECIMEN_WILD && i % 5 == 2) element = special[(i / 5) % 4];
+    if (takes_special && kind == SPECIMEN_NAN && i % 11 == 2) element = (double)NAN; // at any lane of a vector
     byoc_element_set_f64(value->dtype, data, i, element);
   }
 }

@@ -304,20 +304,20 @@ static bool count_node(void *self, byoc_node_t *node) {
     return true;
   }
   const char *compiler = byoc_attributes_string(&node->callee->attributes, "Compiler", "");
-  size_t *counts = strcmp(compiler, counter->kind) == 0 ? counter->tally->taken : counter->tally->left;
+  size_t *counts = strcmp(compiler, counter->kind) == 0 ? counter->tally->claimed : counter->tally->left;
   return byoc_block_walk(node->callee->body, count_operator, &counts[index]);
 }
 
 void trial_tally(trial_t *trial, const trial_build_t *built, trial_tally_t *out_tally) {
   const size_t count = trial->specimens.items.count;
   *out_tally = (trial_tally_t){calloc(count + 1, sizeof(size_t)), calloc(count + 1, sizeof(size_t)), count};
-  if (out_tally->taken == NULL || out_tally->left == NULL) check_stop(trial->check, NULL, "out of memory");
+  if (out_tally->claimed == NULL || out_tally->left == NULL) check_stop(trial->check, NULL, "out of memory");
   counter_t counter = {trial->target->kind->name, out_tally};
   (void)byoc_block_walk(byoc_graph_module_main(built->module)->body, count_node, &counter);
 }
 
 void trial_tally_deinit(trial_tally_t *tally) {
-  free(tally->taken);
+  free(tally->claimed);
   free(tally->left);
   *tally = (trial_tally_t){0};
 }

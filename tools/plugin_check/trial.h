@@ -60,7 +60,7 @@ void trial_values(trial_t *trial, byoc_placer_t placer, const byoc_call_watch_t 
 // How many operators of each specimen stand in functions of the plugin's target, and how many do not. The module is
 // placed. `taken` and `left` are by specimen.
 typedef struct trial_tally_t {
-  size_t *taken, *left;
+  size_t *claimed, *left;
   size_t count;
 } trial_tally_t;
 void trial_tally(trial_t *trial, const trial_build_t *built, trial_tally_t *out_tally);

@@ -11,10 +11,10 @@ static void add_number(byoc_hasher_t *hasher, uint64_t number) {
 }
 
 static void add_job(byoc_hasher_t *hasher, const byoc_compile_job_t *job) {
-  byoc_hasher_update_text(hasher, job->name);
-  byoc_hasher_update_text(hasher, job->source);
+  byoc_hasher_update_string(hasher, job->name);
+  byoc_hasher_update_string(hasher, job->source);
   add_number(hasher, job->flag_count);
-  for (size_t i = 0; i < job->flag_count; i++) byoc_hasher_update_text(hasher, job->flags[i]);
+  for (size_t i = 0; i < job->flag_count; i++) byoc_hasher_update_string(hasher, job->flags[i]);
 }
 
 // Hashes the layout, and the content of every piece that is no weight.
@@ -49,7 +49,7 @@ byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing) {
   byoc_hasher_t hasher;
   char digits[sizeof(BYOC_CODE_UNKNOWN)];
   byoc_hasher_init(&hasher);
-  byoc_hasher_update_text(&hasher, BYOC_VERSION_TEXT);
+  byoc_hasher_update_string(&hasher, BYOC_VERSION_TEXT);
   for (size_t i = 0; i < composing->jobs.count; i++) add_job(&hasher, &composing->jobs.data[i]);
   add_layout(&hasher, &composing->layout);
   for (size_t k = 0; k < composing->entry_count; k++) add_modules(&hasher, composing->programs[k]);

@@ -73,7 +73,7 @@ static byoc_status_t list_entries(byoc_composing_t *composing, const byoc_compos
   if (composing->entries == NULL || composing->programs == NULL) return byoc_diag_out_of_memory(composing->diag);
   for (size_t k = 0; k < count; k++) {
     composing->entries[k] = (byoc_composing_entry_t){.program = entries[k].program, .options = entries[k].options};
-    byoc_text_map_init(&composing->entries[k].shared, composing->allocator);
+    byoc_string_map_init(&composing->entries[k].shared, composing->allocator);
     composing->programs[k] = entries[k].program;
   }
   composing->entry_count = count;

@@ -45,10 +45,10 @@ static byoc_status_t read_symbol(void *self, const byoc_elf_symbol_t *symbol) {
   joining_t *joining = self;
   const byoc_allocator_t allocator = joining->composing->allocator;
   if (!symbol->global) return BYOC_OK;
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&joining->name_indices, symbol->name);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&joining->name_indices, symbol->name);
   if (index == 0) {
     index = joining->names.count + 1;
-    if (!byoc_text_map_put(&joining->name_indices, symbol->name, (void *)index) ||
+    if (!byoc_string_map_put(&joining->name_indices, symbol->name, (void *)index) ||
         !byoc_vector_push(&joining->names, allocator, ((name_t){0}))) {
       return out_of_memory(joining);
     }
@@ -73,7 +73,7 @@ static byoc_status_t read_content(joining_t *joining, const byoc_file_view_t *vi
   char digits[33], key[64];
   byoc_content_hash_format(byoc_content_hash(view->data, view->size_bytes), digits);
   snprintf(key, sizeof(key), "%s-%zu", digits, view->size_bytes);
-  const uintptr_t index = (uintptr_t)byoc_text_map_get(&joining->content_indices, key);
+  const uintptr_t index = (uintptr_t)byoc_string_map_get(&joining->content_indices, key);
   if (index != 0) {
     joining->contents.data[index - 1].entries |= UINT32_C(1) << entry;
     joining->contents.data[index - 1].is_shared = true;
@@ -82,7 +82,7 @@ static byoc_status_t read_content(joining_t *joining, const byoc_file_view_t *vi
   const content_t content = {
       .path = byoc_arena_copy_string(&composing->arena, path), .shown = shown, .entries = UINT32_C(1) << entry};
   if (content.path == NULL ||
-      !byoc_text_map_put(&joining->content_indices, key, (void *)(joining->contents.count + 1)) ||
+      !byoc_string_map_put(&joining->content_indices, key, (void *)(joining->contents.count + 1)) ||
       !byoc_vector_push(&joining->contents, composing->allocator, content)) {
     return out_of_memory(joining);
   }
@@ -155,7 +155,7 @@ typedef struct renaming_t {
 static const char *rename_symbol(void *self, const char *name, bool defined) {
   renaming_t *renaming = self;
   const byoc_compose_place_t *place = &renaming->entry->options.place;
-  if (!defined) return byoc_text_map_get(&renaming->entry->shared, name); // NULL: it keeps its name
+  if (!defined) return byoc_string_map_get(&renaming->entry->shared, name); // NULL: it keeps its name
   char table[48];
   snprintf(table, sizeof(table), BYOC_HOST_C_TABLE, byoc_compose_position(place));
   if (strcmp(name, BYOC_ARTIFACT_ENTRY) == 0 || strcmp(name, table) == 0) return name;
@@ -234,8 +234,8 @@ byoc_status_t byoc_composing_join(byoc_composing_t *composing, const byoc_link_f
                                   byoc_joined_t *out_joined) {
   joining_t joining = {.composing = composing, .joined = out_joined};
   out_joined->allocator = composing->allocator;
-  byoc_text_map_init(&joining.name_indices, composing->allocator);
-  byoc_text_map_init(&joining.content_indices, composing->allocator);
+  byoc_string_map_init(&joining.name_indices, composing->allocator);
+  byoc_string_map_init(&joining.content_indices, composing->allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < composing->entry_count && status == BYOC_OK; k++) status = read_entry(&joining, &files[k], k);
   if (status == BYOC_OK) {

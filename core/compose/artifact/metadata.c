@@ -53,10 +53,10 @@ static json_t *targets_json(const byoc_target_list_t *targets) {
   for (size_t i = 0; targets != NULL && i < targets->targets.count; i++) {
     const byoc_target_t *target = targets->targets.data[i];
     json_t *object = json_object();
-    if (object == NULL || !set(object, "kind", byoc_json_text(target->kind->name)) ||
-        !set(object, "text", byoc_json_text(target->text)) ||
-        !set(object, "plugin", byoc_json_text(target->kind->plugin_name)) ||
-        !set(object, "version", byoc_json_text(target->kind->plugin_version)) ||
+    if (object == NULL || !set(object, "kind", byoc_json_string(target->kind->name)) ||
+        !set(object, "text", byoc_json_string(target->text)) ||
+        !set(object, "plugin", byoc_json_string(target->kind->plugin_name)) ||
+        !set(object, "version", byoc_json_string(target->kind->plugin_version)) ||
         json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
@@ -71,7 +71,7 @@ static json_t *dim_json(byoc_dim_t dim) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_dim_print(dim, &text);
-  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
+  json_t *json = text.failed ? NULL : byoc_json_string(text.data);
   byoc_string_deinit(&text);
   return json;
 }
@@ -81,7 +81,7 @@ static json_t *dimensions_json(const byoc_dim_names_t *names) {
   json_t *array = json_array();
   for (size_t i = 0; array != NULL && i < names->count; i++) {
     json_t *object = json_object();
-    const bool ok = object != NULL && set(object, "name", byoc_json_text(names->items[i].name)) &&
+    const bool ok = object != NULL && set(object, "name", byoc_json_string(names->items[i].name)) &&
                     set(object, "formula", dim_json(names->items[i].dim)) && json_array_append(array, object) == 0;
     json_decref(object);
     if (ok) continue;
@@ -95,7 +95,7 @@ static json_t *type_json(const byoc_type_t *type) {
   byoc_string_t text;
   byoc_string_init(&text, byoc_allocator_system());
   byoc_type_print(type, &text);
-  json_t *json = text.failed ? NULL : byoc_json_text(text.data);
+  json_t *json = text.failed ? NULL : byoc_json_string(text.data);
   byoc_string_deinit(&text);
   return json;
 }
@@ -104,9 +104,9 @@ static json_t *tensors_json(byoc_host_buffer_t *const *buffers, size_t count) {
   json_t *array = json_array();
   for (size_t i = 0; i < count; i++) {
     json_t *object = json_object();
-    if (object == NULL || !set(object, "name", byoc_json_text(byoc_host_port_name(buffers[i]))) ||
+    if (object == NULL || !set(object, "name", byoc_json_string(byoc_host_port_name(buffers[i]))) ||
         !set(object, "type", type_json(buffers[i]->type)) ||
-        (buffers[i]->over != NULL && !set(object, "over", byoc_json_text(byoc_host_port_name(buffers[i]->over)))) ||
+        (buffers[i]->over != NULL && !set(object, "over", byoc_json_string(byoc_host_port_name(buffers[i]->over)))) ||
         json_array_append(array, object) != 0) {
       json_decref(object);
       json_decref(array);
@@ -121,7 +121,7 @@ static bool append_constants(byoc_data_entry_t *const *entries, size_t count, js
   for (size_t i = 0; i < count; i++) {
     const byoc_data_entry_t *entry = entries[i];
     json_t *object = json_object();
-    bool ok = object != NULL && (entry->name == NULL || set(object, "name", byoc_json_text(entry->name))) &&
+    bool ok = object != NULL && (entry->name == NULL || set(object, "name", byoc_json_string(entry->name))) &&
               set(object, "size_bytes", json_integer((json_int_t)entry->size_bytes)) && set_hash(object, entry->hash) &&
               json_array_append(array, object) == 0;
     json_decref(object);
@@ -145,28 +145,28 @@ void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t
                          module->engine_symbol, module->packed_symbol, module->engine_name};
   const char *device_texts[] = {module->driver_symbol, module->driver_name};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-    byoc_hasher_update_text(hasher, texts[i] != NULL ? texts[i] : "");
+    byoc_hasher_update_string(hasher, texts[i] != NULL ? texts[i] : "");
   }
   for (size_t i = 0; i < sizeof(device_texts) / sizeof(device_texts[0]); i++) {
-    if (device_texts[i] != NULL) byoc_hasher_update_text(hasher, device_texts[i]);
+    if (device_texts[i] != NULL) byoc_hasher_update_string(hasher, device_texts[i]);
   }
-  for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_text(hasher, module->flags.data[i]);
-  for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_text(hasher, module->symbols.data[i]);
-  for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_text(hasher, module->needed.data[i]);
-  for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_text(hasher, module->search.data[i]);
+  for (size_t i = 0; i < module->flags.count; i++) byoc_hasher_update_string(hasher, module->flags.data[i]);
+  for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_string(hasher, module->symbols.data[i]);
+  for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_string(hasher, module->needed.data[i]);
+  for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_string(hasher, module->search.data[i]);
   for (size_t i = 0; i < module->files.count; i++) {
     byoc_hasher_update(hasher, module->files.data[i].data, module->files.data[i].size_bytes);
   }
   for (size_t i = 0; i < module->blobs.count; i++) {
-    byoc_hasher_update_text(hasher, module->blobs.data[i].name);
+    byoc_hasher_update_string(hasher, module->blobs.data[i].name);
     byoc_hasher_update(hasher, module->blobs.data[i].data, module->blobs.data[i].size_bytes);
   }
-  for (size_t i = 0; i < module->entries.count; i++) byoc_hasher_update_text(hasher, module->entries.data[i]);
+  for (size_t i = 0; i < module->entries.count; i++) byoc_hasher_update_string(hasher, module->entries.data[i]);
   for (size_t i = 0; i < module->variants.count; i++) {
     const byoc_device_form_t *form = &module->variants.data[i];
-    byoc_hasher_update_text(hasher, form->format);
-    byoc_hasher_update_text(hasher, form->architecture);
-    byoc_hasher_update_text(hasher, form->options);
+    byoc_hasher_update_string(hasher, form->format);
+    byoc_hasher_update_string(hasher, form->architecture);
+    byoc_hasher_update_string(hasher, form->options);
     byoc_hasher_update(hasher, form->data, form->size_bytes);
   }
 }
@@ -183,7 +183,7 @@ static json_t *initializers_json(const byoc_compose_options_t *options, const by
     byoc_constant_t *constant = options->initializers[i];
     const bool is_stored = byoc_data_layout_find(layout, constant->data, constant->size_bytes) != NULL;
     json_t *object = json_object();
-    ok = object != NULL && set(object, "name", byoc_json_text(constant->name)) &&
+    ok = object != NULL && set(object, "name", byoc_json_string(constant->name)) &&
          set(object, "type", type_json(constant->type)) && set(object, "stored", json_boolean(is_stored)) &&
          (!byoc_compose_is_read(constant) || set(object, "read", byoc_compose_read_json(constant))) &&
          json_array_append(array, object) == 0;
@@ -241,18 +241,18 @@ static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) 
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
-    ok = json_array_append_new(symbols, byoc_json_text(module->symbols.data[i])) == 0;
+    ok = json_array_append_new(symbols, byoc_json_string(module->symbols.data[i])) == 0;
   }
   for (size_t i = 0; i < module->imports.count && ok; i++) {
-    ok = json_array_append_new(imports, byoc_json_text(module->imports.data[i]->name)) == 0;
+    ok = json_array_append_new(imports, byoc_json_string(module->imports.data[i]->name)) == 0;
   }
-  ok = ok && set(object, "name", byoc_json_text(module->name)) &&
-       set(object, "kind", byoc_json_text(byoc_runtime_module_kind_name(module->kind))) &&
-       set(object, "properties", properties_json(module)) && set(object, "target", byoc_json_text(module->target)) &&
+  ok = ok && set(object, "name", byoc_json_string(module->name)) &&
+       set(object, "kind", byoc_json_string(byoc_runtime_module_kind_name(module->kind))) &&
+       set(object, "properties", properties_json(module)) && set(object, "target", byoc_json_string(module->target)) &&
        set_hash(object, module_hash(module));
-  if (ok && module->function_name != NULL) ok = set(object, "function", byoc_json_text(module->function_name));
-  if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_text(module->engine_name));
-  if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_text(module->driver_name));
+  if (ok && module->function_name != NULL) ok = set(object, "function", byoc_json_string(module->function_name));
+  if (ok && module->engine_name != NULL) ok = set(object, "engine", byoc_json_string(module->engine_name));
+  if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_string(module->driver_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
   // The metadata of a backend: its own JSON, or a string if it is not JSON.
@@ -260,7 +260,7 @@ static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) 
     json_error_t error;
     json_t *content = byoc_json_load(module->json, strlen(module->json), JSON_DECODE_ANY, &error);
     ok = content != NULL || !byoc_json_out_of_memory(&error);
-    ok = ok && set(object, "content", content != NULL ? content : byoc_json_text(module->json));
+    ok = ok && set(object, "content", content != NULL ? content : byoc_json_string(module->json));
   }
   ok = ok && json_array_append(listing->array, object) == 0;
   forget_constants(listing, module);
@@ -313,13 +313,13 @@ static void append(json_t **array, json_t *item) {
 
 static json_t *texts_json(const char *const *texts, size_t count) {
   json_t *array = json_array();
-  for (size_t i = 0; i < count; i++) append(&array, byoc_json_text(texts[i]));
+  for (size_t i = 0; i < count; i++) append(&array, byoc_json_string(texts[i]));
   return array;
 }
 
 static json_t *levels_json(const byoc_compose_place_t *place) {
   json_t *array = json_array();
-  for (size_t i = 0; i < place->level_count; i++) append(&array, byoc_json_text(place->levels[i].name));
+  for (size_t i = 0; i < place->level_count; i++) append(&array, byoc_json_string(place->levels[i].name));
   return array;
 }
 
@@ -386,23 +386,23 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "byoc", json_string(BYOC_VERSION_TEXT)) && set(root, "code", json_string(BYOC_CODE_UNKNOWN)) &&
             (options->word_count == 0 || set(root, "options", texts_json(options->words, options->word_count))) &&
             set(root, "abi_version", json_integer(BYOC_ARTIFACT_ABI)) &&
-            set(root, "model", byoc_json_text(options->model_name)) &&
-            (place->count == 0 || (set(root, "entry", byoc_json_text(place->names[place->index])) &&
+            set(root, "model", byoc_json_string(options->model_name)) &&
+            (place->count == 0 || (set(root, "entry", byoc_json_string(place->names[place->index])) &&
                                    set(root, "entries", texts_json(place->names, place->count)))) &&
-            (place->level_count == 0 || (set(root, "level", byoc_json_text(place->levels[place->level].name)) &&
+            (place->level_count == 0 || (set(root, "level", byoc_json_string(place->levels[place->level].name)) &&
                                          set(root, "levels", levels_json(place)))) &&
             set(root, "machine", json_string(byoc_machine_name(machine))) &&
-            (triple == NULL || set(root, "triple", byoc_json_text(triple))) &&
+            (triple == NULL || set(root, "triple", byoc_json_string(triple))) &&
             set(root, "cpu_features", words_json(options->cpu_features != NULL ? options->cpu_features : "")) &&
             set(root, "threads", json_integer(options->thread_count)) &&
-            (compiler_version == NULL || set(root, "compiler", byoc_json_text(compiler_version))) &&
+            (compiler_version == NULL || set(root, "compiler", byoc_json_string(compiler_version))) &&
             set(root, "targets", targets_json(options->targets)) &&
             set(root, "inputs", tensors_json(program->inputs.data, program->inputs.count)) &&
             set(root, "outputs", tensors_json(program->outputs.data, program->outputs.count)) &&
             (dims.count == 0 || set(root, "dimensions", dimensions_json(&dims))) &&
             set(root, "constants_size_bytes", json_integer((json_int_t)layout->constants_size_bytes)) &&
             (layout->weights.count == 0 || options->weights != BYOC_COMPOSE_WEIGHTS_EXTERNAL ||
-             set(root, "weights_file", byoc_json_text(byoc_path_base(options->weights_path)))) &&
+             set(root, "weights_file", byoc_json_string(byoc_path_base(options->weights_path)))) &&
             set(root, "constants", constants_json(layout)) &&
             (options->initializer_count == 0 || set(root, "initializers", initializers_json(options, layout))) &&
             set(root, "modules", modules_json(program)) &&

@@ -74,7 +74,7 @@ static json_t *results_json(const byoc_host_instruction_t *step) {
   json_t *array = json_array();
   bool ok = array != NULL;
   for (size_t i = 0; i < step->results.count && ok; ++i) {
-    ok = json_array_append_new(array, byoc_json_text(step->results.data[i]->name)) == 0;
+    ok = json_array_append_new(array, byoc_json_string(step->results.data[i]->name)) == 0;
   }
   if (ok) return array;
   json_decref(array);
@@ -90,10 +90,10 @@ static json_t *step_json(const byoc_host_program_t *program, const byoc_host_ins
   json_t *object = json_object();
   const bool is_known = has_known_shapes(step);
   const double flops = !is_known ? -1 : step->op == BYOC_HOST_COPY ? 0 : step->flops; // negative: not known
-  bool ok = object != NULL && set(object, "name", byoc_json_text(byoc_host_instruction_name(step))) &&
+  bool ok = object != NULL && set(object, "name", byoc_json_string(byoc_host_instruction_name(step))) &&
             set(object, "kind", json_string(byoc_host_op_name(step->op))) &&
             set(object, "target", target_json(program, step)) &&
-            (!is_command(step) || set(object, "device", byoc_json_text(step->on.queue->device->driver))) &&
+            (!is_command(step) || set(object, "device", byoc_json_string(step->on.queue->device->driver))) &&
             (flops < 0 || set(object, "flops", json_integer((json_int_t)flops))) &&
             (flops < 0 || step->arithmetic == BYOC_ARITHMETIC_F32 ||
              set(object, "arithmetic", json_string(byoc_arithmetic_name(step->arithmetic)))) &&
@@ -122,9 +122,9 @@ json_t *byoc_compose_fused_json(const byoc_compose_options_t *options, byoc_fuse
   for (size_t i = 0; i < options->fused_count && ok; ++i) {
     const byoc_fused_t *fused = &options->fused[i];
     if (fused->kind != kind) continue;
-    json_t *name = byoc_json_text(fused->name); // JSON takes no bytes that are not UTF-8
+    json_t *name = byoc_json_string(fused->name); // JSON takes no bytes that are not UTF-8
     ok = name != NULL &&
-         set(object, json_string_value(name), fused->into != NULL ? byoc_json_text(fused->into) : json_null());
+         set(object, json_string_value(name), fused->into != NULL ? byoc_json_string(fused->into) : json_null());
     json_decref(name);
   }
   if (ok) return object;

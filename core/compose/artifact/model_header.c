@@ -85,15 +85,16 @@ static byoc_status_t name_tensor(const char *name, bool with_dims, taken_t *take
     snprintf(dims, sizeof(dims), "%s" DIMS_SUFFIX, candidate);
     to_upper(dims, dims, sizeof(dims));
     snprintf(macro, sizeof(macro), "%s_%s", taken->prefix, upper);
-    bool is_taken = byoc_text_map_find(&taken->arguments, upper) != NULL || byoc_text_map_find(taken->macros, macro);
-    if (!is_taken && !(with_dims && byoc_text_map_find(&taken->arguments, dims) != NULL)) break;
+    bool is_taken =
+        byoc_string_map_find(&taken->arguments, upper) != NULL || byoc_string_map_find(taken->macros, macro);
+    if (!is_taken && !(with_dims && byoc_string_map_find(&taken->arguments, dims) != NULL)) break;
     snprintf(candidate, sizeof(candidate), "%s_%d", plain, number);
   }
   *out_name = byoc_arena_copy_string(arena, candidate);
   *out_macro = byoc_arena_copy_string(arena, upper);
-  bool ok = *out_name != NULL && *out_macro != NULL && byoc_text_map_put(&taken->arguments, upper, taken) &&
-            byoc_text_map_put(taken->macros, macro, taken);
-  ok = ok && (!with_dims || byoc_text_map_put(&taken->arguments, dims, taken));
+  bool ok = *out_name != NULL && *out_macro != NULL && byoc_string_map_put(&taken->arguments, upper, taken) &&
+            byoc_string_map_put(taken->macros, macro, taken);
+  ok = ok && (!with_dims || byoc_string_map_put(&taken->arguments, dims, taken));
   return ok ? BYOC_OK : BYOC_OUT_OF_MEMORY;
 }
 
@@ -116,7 +117,7 @@ static byoc_status_t make_names(const byoc_host_program_t *program, const byoc_c
   if (out_names->arguments == NULL || out_names->macros == NULL) return BYOC_OUT_OF_MEMORY;
   if (!byoc_host_dim_names(program, arena, &out_names->dims)) return BYOC_OUT_OF_MEMORY;
   taken_t taken = {.macros = macros, .prefix = out_names->upper};
-  byoc_text_map_init(&taken.arguments, arena->allocator);
+  byoc_string_map_init(&taken.arguments, arena->allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < count && status == BYOC_OK; i++) {
     const byoc_host_buffer_t *buffer =
@@ -622,7 +623,7 @@ byoc_status_t byoc_compose_emit_header(const byoc_compose_entry_t *entries, size
   byoc_string_t text;
   byoc_map_t macros;
   byoc_string_init(&text, out->allocator);
-  byoc_text_map_init(&macros, out->allocator);
+  byoc_string_map_init(&macros, out->allocator);
   emit_includes(is_static, &text);
   for (size_t k = 0; k < count && status == BYOC_OK; k++) {
     names_t names;

@@ -53,7 +53,7 @@ static size_t graph_module_count(const byoc_host_program_t *program) {
 }
 
 static byoc_status_t remember(byoc_resolver_t *resolver, const char *symbol, void *address, byoc_diag_t *diag) {
-  return byoc_text_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return byoc_string_map_put(&resolver->addresses, symbol, address) ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // The name by which the program calls a symbol of the module.
@@ -175,7 +175,7 @@ static byoc_status_t set_up(byoc_resolver_t *resolver, const byoc_runtime_t *run
     int32_t (*function)(const byoc_runtime_t *) = NULL;
     const char *symbol = NULL;
     BYOC_RETURN_IF_ERROR(find_linkage(resolver, module, module->setup_symbol, diag, &symbol));
-    void *address = byoc_text_map_get(&resolver->addresses, symbol);
+    void *address = byoc_string_map_get(&resolver->addresses, symbol);
     memcpy(&function, &address, sizeof(function));
     int32_t status = function(runtime);
     if (status != BYOC_OK) {
@@ -196,7 +196,7 @@ byoc_status_t byoc_resolver_create(const byoc_host_program_t *program, const byo
   resolver->program = program;
   resolver->compiler = byoc_native_compiler(targets);
   byoc_arena_init(&resolver->arena, allocator);
-  byoc_text_map_init(&resolver->addresses, allocator);
+  byoc_string_map_init(&resolver->addresses, allocator);
   byoc_status_t status = BYOC_OK;
   bool any_link = false;
   for (size_t i = 0; i < program->libraries.count && status == BYOC_OK; i++) {
@@ -229,7 +229,7 @@ void byoc_resolver_destroy(byoc_resolver_t *resolver) {
 
 static byoc_status_t resolve(void *self, const char *symbol, byoc_diag_t *diag, void **out_address) {
   const byoc_resolver_t *resolver = self;
-  *out_address = byoc_text_map_get(&resolver->addresses, symbol);
+  *out_address = byoc_string_map_get(&resolver->addresses, symbol);
   // A helper that no module lists may still be in one of the libraries.
   for (size_t i = 0; i < resolver->handles.count && *out_address == NULL; i++) {
     *out_address = dlsym(resolver->handles.data[i], symbol);

@@ -33,13 +33,13 @@ static byoc_status_t describe(const finding_t *finding, const byoc_loop_kernel_t
 static byoc_status_t add(finding_t *finding, const byoc_loop_kernel_t *kernel, size_t entry, byoc_string_t *text) {
   byoc_composing_t *composing = finding->composing;
   BYOC_RETURN_IF_ERROR(describe(finding, kernel, composing->entries[entry].options.place.level, text));
-  found_t *same = byoc_text_map_get(&finding->by_text, text->data);
+  found_t *same = byoc_string_map_get(&finding->by_text, text->data);
   if (same != NULL) {
     same->is_shared = same->is_shared || same->entry != entry;
     return BYOC_OK;
   }
   found_t *found = BYOC_ARENA_NEW(&composing->arena, found_t);
-  if (found == NULL || !byoc_text_map_put(&finding->by_text, text->data, found) ||
+  if (found == NULL || !byoc_string_map_put(&finding->by_text, text->data, found) ||
       !byoc_vector_push(&finding->found, composing->allocator, found)) {
     return byoc_diag_out_of_memory(composing->diag);
   }
@@ -70,10 +70,10 @@ static byoc_status_t assign(const finding_t *finding, byoc_composing_entry_t *en
     const found_t *found = NULL;
     if (composing->entry_count > 1) {
       BYOC_RETURN_IF_ERROR(describe(finding, kernel, entry->options.place.level, text));
-      found = byoc_text_map_get(&finding->by_text, text->data);
+      found = byoc_string_map_get(&finding->by_text, text->data);
     }
     const bool is_shared = found != NULL && found->is_shared;
-    const bool ok = is_shared ? byoc_text_map_put(&entry->shared, kernel->name, (void *)(uintptr_t)found->kernel.name)
+    const bool ok = is_shared ? byoc_string_map_put(&entry->shared, kernel->name, (void *)(uintptr_t)found->kernel.name)
                               : byoc_vector_push(&entry->kernels, composing->allocator, kernel);
     if (!ok) return byoc_diag_out_of_memory(composing->diag);
   }
@@ -98,7 +98,7 @@ byoc_status_t byoc_composing_share_kernels(byoc_composing_t *composing) {
   finding_t finding = {.composing = composing};
   byoc_string_t text;
   byoc_string_init(&text, composing->allocator);
-  byoc_text_map_init(&finding.by_text, composing->allocator);
+  byoc_string_map_init(&finding.by_text, composing->allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < composing->entry_count && composing->entry_count > 1; k++) {
     const byoc_host_program_t *program = composing->entries[k].program;

@@ -93,10 +93,10 @@ static byoc_status_t name_jobs(writer_t *w) {
     byoc_make_identifier(w->composing->jobs.data[i].name, whole, sizeof(whole));
     snprintf(name, JOB_NAME_BYTES, "%.*s", JOB_NAME_BYTES - 12, whole);
     const size_t length = strlen(name);
-    for (int number = 2; byoc_text_map_find(&w->taken, name) != NULL; number++) {
+    for (int number = 2; byoc_string_map_find(&w->taken, name) != NULL; number++) {
       snprintf(name + length, JOB_NAME_BYTES - length, "_%d", number);
     }
-    if (!byoc_text_map_put(&w->taken, name, w)) return byoc_diag_out_of_memory(w->diag);
+    if (!byoc_string_map_put(&w->taken, name, w)) return byoc_diag_out_of_memory(w->diag);
   }
   return BYOC_OK;
 }
@@ -154,7 +154,7 @@ static part_t part_of(const char *path) {
               {"weights_file.c", NOWHERE},
               {"cpu.c", NOWHERE},
               {"cpu.h", NOWHERE},
-              {"level.c", NOWHERE},
+              {"isa_level.c", NOWHERE},
               {"device.c", NOWHERE},
               {"device_cell.c", NOWHERE},
               {"device_lend.c", NOWHERE},
@@ -341,7 +341,7 @@ byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const 
   byoc_compose_prefix(options, w.prefix);
   byoc_string_init(&w.text, allocator);
   byoc_string_init(&w.files, allocator);
-  byoc_text_map_init(&w.taken, allocator);
+  byoc_string_map_init(&w.taken, allocator);
   w.job_names = byoc_allocate(allocator, composing->jobs.count, sizeof(*w.job_names));
   byoc_status_t status = w.job_names != NULL ? write_files(&w) : byoc_diag_out_of_memory(diag);
   byoc_free(allocator, w.job_names);

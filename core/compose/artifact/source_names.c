@@ -20,8 +20,8 @@ static bool is_letter(char letter) {
 }
 
 static void add(names_t *names, const char *name) {
-  if (byoc_text_map_find(&names->seen, name) != NULL) return;
-  if (!byoc_text_map_put(&names->seen, name, names)) names->out->failed = true;
+  if (byoc_string_map_find(&names->seen, name) != NULL) return;
+  if (!byoc_string_map_put(&names->seen, name, names)) names->out->failed = true;
   const bool is_entry = strcmp(name, BYOC_ARTIFACT_ENTRY) == 0;
   byoc_string_appendf(names->out, "#define %s %s%s%s\n", name, names->prefix,
                       is_entry ? BYOC_COMPOSE_STATIC_ENTRY : "__", is_entry ? "" : name);
@@ -48,7 +48,7 @@ static void add_functions(names_t *names, const char *text, size_t size) {
 
 static void begin(const char *prefix, byoc_string_t *out, names_t *names) {
   *names = (names_t){.prefix = prefix, .out = out};
-  byoc_text_map_init(&names->seen, out->allocator);
+  byoc_string_map_init(&names->seen, out->allocator);
 }
 
 void byoc_source_emit_names(const byoc_composing_t *composing, const char *prefix, const byoc_embedded_header_t *files,

@@ -51,14 +51,15 @@ static byoc_status_t enter(byoc_data_layout_t *layout, const void *data, size_t 
   char digits[33], key[64];
   byoc_content_hash_format(entry.hash, digits);
   snprintf(key, sizeof(key), "%s-%zu%s", digits, size_bytes, is_weight ? "-weight" : "");
-  byoc_data_entry_t *same = byoc_text_map_get(&layout->by_content, key);
+  byoc_data_entry_t *same = byoc_string_map_get(&layout->by_content, key);
   if (same != NULL && (size_bytes == 0 || memcmp(same->data, data, size_bytes) == 0)) {
-    return byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, same) ? BYOC_OK
-                                                                                        : byoc_diag_out_of_memory(diag);
+    return byoc_string_map_put(&layout->by_piece, piece_key(data, size_bytes).text, same)
+               ? BYOC_OK
+               : byoc_diag_out_of_memory(diag);
   }
   byoc_data_entry_t *copy = byoc_arena_copy(&layout->arena, &entry, sizeof(entry));
-  if (copy == NULL || !byoc_text_map_put(&layout->by_piece, piece_key(data, size_bytes).text, copy) ||
-      (same == NULL && !byoc_text_map_put(&layout->by_content, key, copy))) {
+  if (copy == NULL || !byoc_string_map_put(&layout->by_piece, piece_key(data, size_bytes).text, copy) ||
+      (same == NULL && !byoc_string_map_put(&layout->by_content, key, copy))) {
     return byoc_diag_out_of_memory(diag);
   }
   *out_new = copy;
@@ -198,8 +199,8 @@ byoc_status_t byoc_data_layout_create(const byoc_host_program_t *const *programs
   byoc_data_layout_t *layout = out_layout;
   *layout = (byoc_data_layout_t){
       .allocator = allocator, .programs = programs, .program_count = count, .is_external = is_external};
-  byoc_text_map_init(&layout->by_piece, allocator);
-  byoc_text_map_init(&layout->by_content, allocator);
+  byoc_string_map_init(&layout->by_piece, allocator);
+  byoc_string_map_init(&layout->by_content, allocator);
   byoc_arena_init(&layout->arena, allocator);
   byoc_status_t status = BYOC_OK;
   for (size_t i = 0; i < count && status == BYOC_OK; i++) status = add_constants(layout, programs[i], diag);
@@ -262,7 +263,7 @@ byoc_status_t byoc_data_layout_exceeds(const byoc_host_program_t *const *program
 }
 
 const byoc_data_entry_t *byoc_data_layout_find(const byoc_data_layout_t *layout, const void *data, size_t size_bytes) {
-  return byoc_text_map_get(&layout->by_piece, piece_key(data, size_bytes).text);
+  return byoc_string_map_get(&layout->by_piece, piece_key(data, size_bytes).text);
 }
 
 size_t byoc_data_layout_part_count(const byoc_data_layout_t *layout) {

@@ -404,9 +404,9 @@ static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
 // Times of commands are reported when the run ends.
 static void emit_profile_of_devices(const byoc_host_c_t *host, byoc_string_t *out) {
   if (!host->options->profile || !byoc_host_c_has_devices(host)) return;
-  if (host->places->tables.has_fallback) byoc_string_append(out, "  if (devices != 0) {\n");
+  if (host->device_tables->tables.has_fallback) byoc_string_append(out, "  if (devices != 0) {\n");
   byoc_string_append(out, "  devices->profile = sink;\n  devices->profile_argument = argument;\n");
-  if (host->places->tables.has_fallback) byoc_string_append(out, "  }\n");
+  if (host->device_tables->tables.has_fallback) byoc_string_append(out, "  }\n");
 }
 
 // A dynamic program works on cells, which byoc_model_run_arguments fills and reads.

@@ -6,7 +6,7 @@
 #include "core/base/json.h"
 #include "core/compose/c/data_layout.h"
 #include "core/compose/options.h"
-#include "core/hostir/program/places.h"
+#include "core/hostir/program/device_tables.h"
 #include "core/hostir/program/ranges.h"
 
 // A row of the generated table of tensors, with the place of its data.
@@ -58,7 +58,7 @@ typedef struct byoc_host_c_t {
   BYOC_VECTOR(const char *) setup_symbols;  // parallel to setups
   BYOC_VECTOR(const char *) engine_symbols; // parallel to the program's engines
   BYOC_VECTOR(const char *) driver_symbols; // parallel to the drivers of `places`
-  byoc_host_places_t *places;               // the program's devices, tensors and commands
+  byoc_host_device_tables_t *device_tables; // the program's devices, tensors and commands
   // While run is printed.
   size_t step, call;   // the next ones
   int depth;           // of indentation
@@ -136,13 +136,13 @@ void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
 byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                      byoc_string_t *out);
 // At the beginning of a loop's body, whose iteration is the C variable turn_STEP, and behind the loop.
-void byoc_host_c_emit_turn(const byoc_host_c_t *host, size_t step, byoc_string_t *out);
+void byoc_host_c_emit_iteration(const byoc_host_c_t *host, size_t step, byoc_string_t *out);
 void byoc_host_c_emit_leave(const byoc_host_c_t *host, byoc_string_t *out);
 
 // host_c_device.c: the tables of devices. Nothing is printed for a program without devices.
 void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out);
 static inline bool byoc_host_c_has_devices(const byoc_host_c_t *host) {
-  return host->places->tables.device_count > 0;
+  return host->device_tables->tables.device_count > 0;
 }
 // Commands, and instructions that wait for commands. Prints nothing and returns false for others.
 bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,

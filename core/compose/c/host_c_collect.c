@@ -16,7 +16,7 @@ byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, ui
     int64_t dim = byoc_dim_is_constant(type->dims[i]) ? type->dims[i].constant : -1;
     used += (size_t)snprintf(key + used, sizeof(key) - used, "%lld,", (long long)dim);
   }
-  uintptr_t found = (uintptr_t)byoc_text_map_get(&host->shapes, key);
+  uintptr_t found = (uintptr_t)byoc_string_map_get(&host->shapes, key);
   if (found == 0) {
     found = host->dims.count + 1;
     for (int32_t i = 0; i < type->rank; i++) {
@@ -27,7 +27,7 @@ byoc_status_t byoc_host_c_shape(byoc_host_c_t *host, const byoc_type_t *type, ui
     if (type->rank == 0 && !byoc_vector_push(&host->dims, host->arena_allocator, 0)) {
       return byoc_diag_out_of_memory(host->diag);
     }
-    if (!byoc_text_map_put(&host->shapes, key, (void *)found)) return byoc_diag_out_of_memory(host->diag);
+    if (!byoc_string_map_put(&host->shapes, key, (void *)found)) return byoc_diag_out_of_memory(host->diag);
   }
   *out_index = (uint32_t)(found - 1);
   return BYOC_OK;
@@ -128,14 +128,14 @@ static byoc_status_t add_call(byoc_host_c_t *host, const byoc_host_instruction_t
 // Two declarations of one symbol must be the same.
 static byoc_status_t declare(byoc_host_c_t *host, const char *symbol, const char *declaration) {
   if (declaration == NULL) return byoc_diag_out_of_memory(host->diag);
-  const char *known = byoc_text_map_get(&host->prototypes, symbol);
+  const char *known = byoc_string_map_get(&host->prototypes, symbol);
   if (known != NULL && strcmp(known, declaration) != 0) {
     return byoc_diag_error(host->diag, BYOC_INVALID_ARGUMENT,
                            "the C function '%s' is called with two signatures: '%s' and '%s'", symbol, known,
                            declaration);
   }
   if (known != NULL) return BYOC_OK;
-  return byoc_text_map_put(&host->prototypes, symbol, (void *)(uintptr_t)declaration)
+  return byoc_string_map_put(&host->prototypes, symbol, (void *)(uintptr_t)declaration)
              ? BYOC_OK
              : byoc_diag_out_of_memory(host->diag);
 }
@@ -187,7 +187,7 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
     if (library->setup_symbol == NULL) continue;
     const char *symbol = byoc_linkage_name(program->module, library, library->setup_symbol, &host->arena);
     if (symbol == NULL) return BYOC_OUT_OF_MEMORY;
-    bool known = byoc_text_map_find(&host->prototypes, symbol) != NULL;
+    bool known = byoc_string_map_find(&host->prototypes, symbol) != NULL;
     BYOC_RETURN_IF_ERROR(
         declare(host, symbol, byoc_arena_format(&host->arena, "int32_t %s(const byoc_runtime_t *runtime);", symbol)));
     if (known) continue;
@@ -203,8 +203,8 @@ static byoc_status_t collect_modules(byoc_host_c_t *host) {
       return BYOC_OUT_OF_MEMORY;
     }
   }
-  for (size_t i = 0; i < host->places->drivers.count; i++) {
-    const byoc_runtime_module_t *driver = host->places->drivers.data[i];
+  for (size_t i = 0; i < host->device_tables->drivers.count; i++) {
+    const byoc_runtime_module_t *driver = host->device_tables->drivers.data[i];
     const char *symbol = byoc_linkage_name(program->module, driver, driver->driver_symbol, &host->arena);
     if (symbol == NULL || !byoc_vector_push(&host->driver_symbols, host->arena_allocator, symbol)) {
       return BYOC_OUT_OF_MEMORY;
@@ -255,10 +255,10 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   host->arena_allocator = byoc_arena_allocator(&host->arena);
   byoc_string_init(&host->parts, allocator);
   byoc_string_init(&host->weight_uses, allocator);
-  byoc_text_map_init(&host->shapes, allocator);
+  byoc_string_map_init(&host->shapes, allocator);
   byoc_pointer_map_init(&host->inputs, allocator);
   byoc_pointer_map_init(&host->outputs, allocator);
-  byoc_text_map_init(&host->prototypes, allocator);
+  byoc_string_map_init(&host->prototypes, allocator);
   if (!byoc_host_ranges_init(&host->ranges, program, &host->arena) ||
       !byoc_host_dim_names(program, &host->arena, &host->dim_names)) {
     byoc_host_c_deinit(host);
@@ -266,7 +266,7 @@ byoc_status_t byoc_host_c_init(const byoc_host_program_t *program, const byoc_co
   }
   host->signature = byoc_compose_signature(program, allocator);
   byoc_status_t status = host->signature != 0 ? BYOC_OK : BYOC_OUT_OF_MEMORY;
-  if (status == BYOC_OK) status = byoc_host_places_create(program, &host->arena, diag, &host->places);
+  if (status == BYOC_OK) status = byoc_host_device_tables_create(program, &host->arena, diag, &host->device_tables);
   if (status == BYOC_OK) status = collect(host);
   if (status == BYOC_OUT_OF_MEMORY) status = byoc_diag_out_of_memory(diag);
   if (status != BYOC_OK) byoc_host_c_deinit(host);

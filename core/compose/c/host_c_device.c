@@ -21,39 +21,40 @@ static void end(size_t count, byoc_string_t *out) {
 }
 
 static void emit_devices(byoc_host_c_t *host, byoc_string_t *out) {
-  const byoc_host_places_t *places = host->places;
-  for (size_t i = 0; i < places->drivers.count; i++) {
+  const byoc_host_device_tables_t *device_tables = host->device_tables;
+  for (size_t i = 0; i < device_tables->drivers.count; i++) {
     byoc_string_appendf(out, "extern const byoc_driver_t %s;\n", host->driver_symbols.data[i]);
   }
-  begin("byoc_place_device_t", "host_place_devices", out);
-  for (size_t i = 0; i < places->device_rows.count; i++) {
+  begin("byoc_device_row_t", "host_place_devices", out);
+  for (size_t i = 0; i < device_tables->device_rows.count; i++) {
     byoc_string_append(out, "    {");
-    byoc_string_append_c_quoted(out, places->device_rows.data[i].name);
-    byoc_string_appendf(out, ", &%s, %d},\n", host->driver_symbols.data[i], (int)places->device_rows.data[i].ordinal);
+    byoc_string_append_c_quoted(out, device_tables->device_rows.data[i].name);
+    byoc_string_appendf(out, ", &%s, %d},\n", host->driver_symbols.data[i],
+                        (int)device_tables->device_rows.data[i].ordinal);
   }
-  end(places->device_rows.count, out);
-  begin("byoc_place_queue_t", "host_place_queues", out);
-  for (size_t i = 0; i < places->queue_rows.count; i++) {
-    const byoc_place_queue_t *row = &places->queue_rows.data[i];
+  end(device_tables->device_rows.count, out);
+  begin("byoc_device_queue_row_t", "host_place_queues", out);
+  for (size_t i = 0; i < device_tables->queue_rows.count; i++) {
+    const byoc_device_queue_row_t *row = &device_tables->queue_rows.data[i];
     byoc_string_appendf(out, "    {%u, %u},\n", row->device, row->kind);
   }
-  end(places->queue_rows.count, out);
+  end(device_tables->queue_rows.count, out);
 }
 
 static void emit_memories(byoc_host_c_t *host, byoc_string_t *out) {
-  const byoc_host_places_t *places = host->places;
-  begin("byoc_place_memory_t", "host_place_memories", out);
-  for (size_t i = 0; i < places->memory_rows.count; i++) {
-    const byoc_place_memory_t *row = &places->memory_rows.data[i];
+  const byoc_host_device_tables_t *device_tables = host->device_tables;
+  begin("byoc_device_memory_row_t", "host_place_memories", out);
+  for (size_t i = 0; i < device_tables->memory_rows.count; i++) {
+    const byoc_device_memory_row_t *row = &device_tables->memory_rows.data[i];
     byoc_string_appendf(out, "    {%u, ", row->device);
     byoc_string_append_c_quoted(out, row->scope);
     byoc_string_appendf(out, ", %u, %" PRIu64 "},\n", row->is_apart, row->workspace_size_bytes);
   }
-  end(places->memory_rows.count, out);
+  end(device_tables->memory_rows.count, out);
   byoc_string_append(out, "// Name, memory, rank, bytes of an element, dimensions, offset, size, constant.\n");
-  byoc_string_appendf(out, "%s byoc_place_tensor_t host_place_tensors[] = {\n", byoc_host_c_table_words(host));
-  for (size_t i = 0; i < places->tensor_rows.count; i++) {
-    const byoc_place_tensor_t *row = &places->tensor_rows.data[i];
+  byoc_string_appendf(out, "%s byoc_device_tensor_row_t host_place_tensors[] = {\n", byoc_host_c_table_words(host));
+  for (size_t i = 0; i < device_tables->tensor_rows.count; i++) {
+    const byoc_device_tensor_row_t *row = &device_tables->tensor_rows.data[i];
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, row->name);
     byoc_string_appendf(out, ", %u, %u, %u, (const int64_t[]){", row->memory, row->rank, row->element_size_bytes);
@@ -68,13 +69,14 @@ static void emit_memories(byoc_host_c_t *host, byoc_string_t *out) {
     }
     byoc_string_append(out, "},\n");
   }
-  end(places->tensor_rows.count, out);
+  end(device_tables->tensor_rows.count, out);
 }
 
-static void emit_variants(byoc_host_c_t *host, const byoc_place_module_t *module, size_t index, byoc_string_t *out) {
-  byoc_string_appendf(out, "static const byoc_place_variant_t host_place_variants_%zu[] = {\n", index);
+static void emit_variants(byoc_host_c_t *host, const byoc_device_module_row_t *module, size_t index,
+                          byoc_string_t *out) {
+  byoc_string_appendf(out, "static const byoc_device_variant_row_t host_place_variants_%zu[] = {\n", index);
   for (uint32_t i = 0; i < module->variant_count; i++) {
-    const byoc_place_variant_t *row = &module->variants[i];
+    const byoc_device_variant_row_t *row = &module->variants[i];
     uint64_t offset = 0;
     note(host, byoc_host_c_place(host, row->data, (size_t)row->size_bytes + 1, module->name, &offset));
     byoc_string_append(out, "    {");
@@ -90,55 +92,57 @@ static void emit_variants(byoc_host_c_t *host, const byoc_place_module_t *module
 }
 
 static void emit_code(byoc_host_c_t *host, byoc_string_t *out) {
-  const byoc_host_places_t *places = host->places;
-  for (size_t i = 0; i < places->module_rows.count; i++) emit_variants(host, &places->module_rows.data[i], i, out);
-  begin("byoc_place_module_t", "host_place_modules", out);
-  for (size_t i = 0; i < places->module_rows.count; i++) {
-    const byoc_place_module_t *row = &places->module_rows.data[i];
+  const byoc_host_device_tables_t *device_tables = host->device_tables;
+  for (size_t i = 0; i < device_tables->module_rows.count; i++)
+    emit_variants(host, &device_tables->module_rows.data[i], i, out);
+  begin("byoc_device_module_row_t", "host_place_modules", out);
+  for (size_t i = 0; i < device_tables->module_rows.count; i++) {
+    const byoc_device_module_row_t *row = &device_tables->module_rows.data[i];
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, row->name);
     byoc_string_appendf(out, ", %u, %u, host_place_variants_%zu},\n", row->device, row->variant_count, i);
   }
-  end(places->module_rows.count, out);
-  begin("byoc_place_entry_t", "host_place_entries", out);
-  for (size_t i = 0; i < places->entry_rows.count; i++) {
+  end(device_tables->module_rows.count, out);
+  begin("byoc_device_entry_row_t", "host_place_entries", out);
+  for (size_t i = 0; i < device_tables->entry_rows.count; i++) {
     byoc_string_append(out, "    {");
-    byoc_string_append_c_quoted(out, places->entry_rows.data[i].name);
-    byoc_string_appendf(out, ", %u},\n", places->entry_rows.data[i].module);
+    byoc_string_append_c_quoted(out, device_tables->entry_rows.data[i].name);
+    byoc_string_appendf(out, ", %u},\n", device_tables->entry_rows.data[i].module);
   }
-  end(places->entry_rows.count, out);
+  end(device_tables->entry_rows.count, out);
 }
 
-static void emit_arguments(const byoc_host_places_t *places, byoc_string_t *out) {
+static void emit_arguments(const byoc_host_device_tables_t *device_tables, byoc_string_t *out) {
   byoc_string_append(out, "// Kind, tensor, offset, integer, real.\n");
-  begin("byoc_place_argument_t", "host_place_arguments", out);
-  for (size_t i = 0; i < places->argument_rows.count; i++) {
-    const byoc_place_argument_t *row = &places->argument_rows.data[i];
+  begin("byoc_device_argument_row_t", "host_place_arguments", out);
+  for (size_t i = 0; i < device_tables->argument_rows.count; i++) {
+    const byoc_device_argument_row_t *row = &device_tables->argument_rows.data[i];
     byoc_string_appendf(out, "    {%u, %u, %" PRIu64 ", ", row->kind, row->tensor, row->offset_bytes);
     byoc_host_c_emit_integer(row->integer, out);
     byoc_string_append(out, ", ");
     byoc_host_c_emit_real(BYOC_C_F64, row->real, out);
     byoc_string_append(out, "},\n");
   }
-  end(places->argument_rows.count, out);
-  begin("byoc_place_choice_t", "host_place_waits", out);
-  for (size_t i = 0; i < places->wait_rows.count; i++) {
-    byoc_string_appendf(out, "    {%u, %u},\n", places->wait_rows.data[i].first, places->wait_rows.data[i].count);
+  end(device_tables->argument_rows.count, out);
+  begin("byoc_device_choice_t", "host_place_waits", out);
+  for (size_t i = 0; i < device_tables->wait_rows.count; i++) {
+    byoc_string_appendf(out, "    {%u, %u},\n", device_tables->wait_rows.data[i].first,
+                        device_tables->wait_rows.data[i].count);
   }
-  end(places->wait_rows.count, out);
+  end(device_tables->wait_rows.count, out);
 }
 
-static void emit_choice(const char *field, byoc_place_choice_t choice, byoc_string_t *out) {
+static void emit_choice(const char *field, byoc_device_choice_t choice, byoc_string_t *out) {
   if (choice.count > 0) byoc_string_appendf(out, ", .%s = {%u, %u}", field, choice.first, choice.count);
 }
 
-static void emit_bytes(const char *field, const byoc_place_bytes_t *bytes, byoc_string_t *out) {
-  byoc_string_appendf(out, ", .%s = {%s", field, bytes->tensor == BYOC_PLACE_NONE ? "BYOC_PLACE_NONE" : "");
-  if (bytes->tensor != BYOC_PLACE_NONE) byoc_string_appendf(out, "%u", bytes->tensor);
+static void emit_bytes(const char *field, const byoc_device_span_t *bytes, byoc_string_t *out) {
+  byoc_string_appendf(out, ", .%s = {%s", field, bytes->tensor == BYOC_DEVICE_NO_ROW ? "BYOC_DEVICE_NO_ROW" : "");
+  if (bytes->tensor != BYOC_DEVICE_NO_ROW) byoc_string_appendf(out, "%u", bytes->tensor);
   byoc_string_appendf(out, ", %" PRIu64 "}", bytes->offset_bytes);
 }
 
-static void emit_command(const byoc_place_command_t *row, byoc_string_t *out) {
+static void emit_command(const byoc_device_command_row_t *row, byoc_string_t *out) {
   static const char *const kinds[] = {"", "COPY", "FILL", "LAUNCH", "BARRIER", "AWAIT"};
   byoc_string_appendf(out, "    {.kind = BYOC_PLACE_%s", kinds[row->kind]);
   emit_choice("queue", row->queue, out);
@@ -146,16 +150,16 @@ static void emit_command(const byoc_place_command_t *row, byoc_string_t *out) {
     byoc_string_appendf(out, ", .first_wait = %u, .wait_count = %u", row->first_wait, row->wait_count);
   }
   emit_choice("signal", row->signal, out);
-  if (row->kind == BYOC_PLACE_COPY) emit_bytes("source", &row->source, out);
-  if (row->kind == BYOC_PLACE_COPY || row->kind == BYOC_PLACE_FILL) {
+  if (row->kind == BYOC_DEVICE_COMMAND_COPY) emit_bytes("source", &row->source, out);
+  if (row->kind == BYOC_DEVICE_COMMAND_COPY || row->kind == BYOC_DEVICE_COMMAND_FILL) {
     emit_bytes("destination", &row->destination, out);
     byoc_string_appendf(out, ", .size_bytes = %" PRIu64, row->size_bytes);
   }
-  if (row->kind == BYOC_PLACE_FILL) {
+  if (row->kind == BYOC_DEVICE_COMMAND_FILL) {
     byoc_string_appendf(out, ", .pattern = 0x%" PRIx64 "u, .pattern_size_bytes = %u", row->pattern,
                         row->pattern_size_bytes);
   }
-  if (row->kind == BYOC_PLACE_LAUNCH) {
+  if (row->kind == BYOC_DEVICE_COMMAND_LAUNCH) {
     byoc_string_appendf(out, ", .entry = %u, .first_argument = %u, .argument_count = %u", row->entry,
                         row->first_argument, row->argument_count);
     byoc_string_appendf(out, ", .grid = {%u, %u, %u}, .block = {%u, %u, %u}", row->grid[0], row->grid[1], row->grid[2],
@@ -164,39 +168,40 @@ static void emit_command(const byoc_place_command_t *row, byoc_string_t *out) {
   byoc_string_append(out, "},\n");
 }
 
-static void emit_ports(const byoc_host_places_t *places, byoc_string_t *out) {
-  begin("byoc_place_port_t", "host_place_ports", out);
-  for (size_t i = 0; i < places->port_rows.count; i++) {
-    const byoc_place_port_t *row = &places->port_rows.data[i];
+static void emit_ports(const byoc_host_device_tables_t *device_tables, byoc_string_t *out) {
+  begin("byoc_device_port_row_t", "host_place_ports", out);
+  for (size_t i = 0; i < device_tables->port_rows.count; i++) {
+    const byoc_device_port_row_t *row = &device_tables->port_rows.data[i];
     byoc_string_appendf(out, "    {%u, %u, %u, %u},\n", row->tensor, row->command, row->port, row->is_output);
   }
-  end(places->port_rows.count, out);
+  end(device_tables->port_rows.count, out);
 }
 
-static void emit_commands(const byoc_host_places_t *places, byoc_string_t *out) {
-  begin("byoc_place_command_t", "host_place_commands", out);
-  for (size_t i = 0; i < places->command_rows.count; i++) emit_command(&places->command_rows.data[i], out);
-  end(places->command_rows.count, out);
+static void emit_commands(const byoc_host_device_tables_t *device_tables, byoc_string_t *out) {
+  begin("byoc_device_command_row_t", "host_place_commands", out);
+  for (size_t i = 0; i < device_tables->command_rows.count; i++)
+    emit_command(&device_tables->command_rows.data[i], out);
+  end(device_tables->command_rows.count, out);
   begin("char *const", "host_place_steps", out);
-  for (size_t i = 0; i < places->steps.count; i++) {
+  for (size_t i = 0; i < device_tables->steps.count; i++) {
     byoc_string_append(out, "    ");
-    byoc_string_append_c_quoted(out, places->steps.data[i]);
+    byoc_string_append_c_quoted(out, device_tables->steps.data[i]);
     byoc_string_append(out, ",\n");
   }
   byoc_string_append(out, "    0,\n};\n");
 }
 
 void byoc_host_c_emit_places(byoc_host_c_t *host, byoc_string_t *out) {
-  const byoc_places_t *tables = &host->places->tables;
+  const byoc_device_tables_t *tables = &host->device_tables->tables;
   if (tables->device_count == 0) return;
-  byoc_string_append(out, "// What the program has on devices: byoc_places_t.\n");
+  byoc_string_append(out, "// What the program has on devices: byoc_device_tables_t.\n");
   emit_devices(host, out);
   emit_memories(host, out);
   emit_code(host, out);
-  emit_arguments(host->places, out);
-  emit_commands(host->places, out);
-  emit_ports(host->places, out);
-  byoc_string_append(out, "static const byoc_places_t host_places_on_devices = {\n"
+  emit_arguments(host->device_tables, out);
+  emit_commands(host->device_tables, out);
+  emit_ports(host->device_tables, out);
+  byoc_string_append(out, "static const byoc_device_tables_t host_places_on_devices = {\n"
                           "    host_place_devices, host_place_queues, host_place_memories, host_place_tensors, "
                           "host_place_modules, host_place_entries,\n    host_place_arguments, host_place_waits, "
                           "host_place_commands, host_place_steps,\n"
@@ -317,12 +322,12 @@ static byoc_status_t emit_patch(byoc_host_c_t *host, const byoc_host_patch_t *pa
 
 bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out,
                               byoc_status_t *out_status) {
-  const uint32_t command = byoc_host_places_command(host->places, i);
+  const uint32_t command = byoc_host_device_tables_command(host->device_tables, i);
   *out_status = BYOC_OK;
-  if (command == BYOC_PLACE_NONE) return i->op == BYOC_HOST_BARRIER || i->op == BYOC_HOST_AWAIT; // of the processor
-  const byoc_host_command_t *row = &host->places->commands.data[command];
+  if (command == BYOC_DEVICE_NO_ROW) return i->op == BYOC_HOST_BARRIER || i->op == BYOC_HOST_AWAIT; // of the processor
+  const byoc_host_command_t *row = &host->device_tables->commands.data[command];
   for (uint32_t k = 0; k < row->patch_count && *out_status == BYOC_OK; k++) {
-    *out_status = emit_patch(host, &host->places->patches.data[row->first_patch + k], command, step, out);
+    *out_status = emit_patch(host, &host->device_tables->patches.data[row->first_patch + k], command, step, out);
   }
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_devices_run(devices, %u);\n", command);
@@ -348,7 +353,7 @@ void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t
                       "status = byoc_trace_device(context->observer, &context->frame, devices, &host_trace[%zu], %zu, "
                       "%u, %d, host_dims + %u, %u, ",
                       step, result, (unsigned)buffer->type->dtype, (int)buffer->type->rank, shape,
-                      byoc_host_places_tensor(host->places, buffer));
+                      byoc_host_device_tables_tensor(host->device_tables, buffer));
   byoc_string_append(out, "(uint64_t)(");
   byoc_host_c_emit_dim(host, byoc_host_buffer_place(buffer), out);
   byoc_string_appendf(out, "), %" PRIu64 ");\n", buffer->size_bytes);

@@ -106,16 +106,16 @@ static byoc_status_t emit_zeros(byoc_host_c_t *host, const byoc_host_buffer_t *b
 static void emit_allocate(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step, byoc_string_t *out) {
   const byoc_host_buffer_t *buffer = i->operands.data[0];
   byoc_host_c_indent(host, out);
-  const byoc_host_instruction_t *copy = byoc_host_places_handed_out(host->places, buffer);
-  const uint32_t command = copy != NULL ? byoc_host_places_command(host->places, copy) : 0;
+  const byoc_host_instruction_t *copy = byoc_host_device_tables_handed_out(host->device_tables, buffer);
+  const uint32_t command = copy != NULL ? byoc_host_device_tables_command(host->device_tables, copy) : 0;
   if (buffer->device != NULL && copy != NULL) {
     byoc_string_appendf(out, "status = byoc_devices_allocate_output(devices, frame, %u, %u, %u, %u, ",
-                        byoc_host_places_memory(host->places, buffer), buffer->index, copy->results.data[0]->index,
-                        command);
+                        byoc_host_device_tables_memory(host->device_tables, buffer), buffer->index,
+                        copy->results.data[0]->index, command);
   } else if (buffer->device != NULL) {
     byoc_string_appendf(out, "status = byoc_devices_%s_cell(devices, frame, %u, %u, ",
-                        byoc_host_places_is_lent(host->places, buffer) ? "announce" : "allocate",
-                        byoc_host_places_memory(host->places, buffer), buffer->index);
+                        byoc_host_device_tables_is_lent(host->device_tables, buffer) ? "announce" : "allocate",
+                        byoc_host_device_tables_memory(host->device_tables, buffer), buffer->index);
   } else {
     byoc_string_append(out, "status = ");
     if (copy != NULL) byoc_string_appendf(out, "devices->commands[%u].is_idle ? BYOC_OK : ", command);
@@ -339,7 +339,7 @@ static void emit_loop_head(byoc_host_c_t *host, const byoc_host_instruction_t *i
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "status = byoc_frame_set_bool(frame, %u, 1);\n", body->parameters.data[1]->index);
   emit_end(host, step, out);
-  byoc_host_c_emit_turn(host, step, out);
+  byoc_host_c_emit_iteration(host, step, out);
   host->depth--;
 }
 

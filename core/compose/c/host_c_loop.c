@@ -113,18 +113,18 @@ void byoc_host_c_emit_loop_end(byoc_host_c_t *host, const byoc_host_instruction_
 static byoc_status_t emit_loop(byoc_host_c_t *host, const byoc_host_instruction_t *i, size_t step,
                                byoc_host_c_emit_region_t emit_region, byoc_string_t *out) {
   const byoc_host_region_t *body = &i->regions[0];
-  char turn[40];
-  snprintf(turn, sizeof(turn), "turn_%zu", step);
+  char iteration[40];
+  snprintf(iteration, sizeof(iteration), "turn_%zu", step);
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "{\n");
   host->depth++;
   emit_head(host, i, step, out);
   host->depth++;
   host->loop_depth++;
-  emit_symbol(host, i->count->symbol, turn, index_range(host, i->count), step, out);
+  emit_symbol(host, i->count->symbol, iteration, index_range(host, i->count), step, out);
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "RUN_MAY_END(%zu);\n", step);
-  byoc_host_c_emit_turn(host, step, out);
+  byoc_host_c_emit_iteration(host, step, out);
   byoc_status_t status = emit_region(host, body, out);
   host->loop_depth--;
   host->depth--;

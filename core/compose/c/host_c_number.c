@@ -35,7 +35,7 @@ void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string
   }
   const byoc_dim_expr_t *e = dim.expr;
   if (e->kind == BYOC_DIM_SYMBOL) {
-    uintptr_t index = (uintptr_t)byoc_text_map_get(&host->program->symbol_indices, e->symbol);
+    uintptr_t index = (uintptr_t)byoc_string_map_get(&host->program->symbol_indices, e->symbol);
     byoc_string_appendf(out, "symbols[%zu]", (size_t)index - 1);
     return;
   }

@@ -79,8 +79,8 @@ static bool is_made_once(const byoc_host_program_t *program, const byoc_host_buf
 }
 
 // The cell that is made only to become the output; BYOC_CELL_NONE: there is none.
-static uint32_t find_home(const byoc_host_program_t *program, const byoc_host_buffer_t *output, const uint32_t *homes,
-                          size_t count) {
+static uint32_t find_destination(const byoc_host_program_t *program, const byoc_host_buffer_t *output,
+                                 const uint32_t *destinations, size_t count) {
   for (size_t k = 0; k < output->uses.count; k++) {
     const byoc_host_use_t *use = &output->uses.data[k];
     const byoc_host_instruction_t *share = use->instruction;
@@ -88,20 +88,20 @@ static uint32_t find_home(const byoc_host_program_t *program, const byoc_host_bu
     const byoc_host_buffer_t *from = share->operands.data[0];
     bool fits = from->kind == BYOC_HOST_BUFFER_LOCAL && byoc_type_is_tensor(from->type) &&
                 byoc_type_equal(from->type, output->type) && is_made_once(program, from);
-    for (size_t i = 0; i < count; i++) fits = fits && homes[i] != from->index; // of an earlier output
+    for (size_t i = 0; i < count; i++) fits = fits && destinations[i] != from->index; // of an earlier output
     if (fits) return from->index;
   }
   return BYOC_CELL_NONE;
 }
 
-static void emit_homes(byoc_host_c_t *host, byoc_string_t *out) {
+static void emit_destinations(byoc_host_c_t *host, byoc_string_t *out) {
   const byoc_host_program_t *program = host->program;
-  uint32_t *homes = BYOC_ARENA_ARRAY(&host->arena, uint32_t, program->outputs.count);
-  if (homes == NULL) out->failed = true;
+  uint32_t *destinations = BYOC_ARENA_ARRAY(&host->arena, uint32_t, program->outputs.count);
+  if (destinations == NULL) out->failed = true;
   byoc_string_append(out, "static const uint32_t host_output_homes[] = {");
-  for (size_t i = 0; homes != NULL && i < program->outputs.count; i++) {
-    homes[i] = find_home(program, program->outputs.data[i], homes, i);
-    byoc_string_appendf(out, "%s%uu", i > 0 ? ", " : "", homes[i]);
+  for (size_t i = 0; destinations != NULL && i < program->outputs.count; i++) {
+    destinations[i] = find_destination(program, program->outputs.data[i], destinations, i);
+    byoc_string_appendf(out, "%s%uu", i > 0 ? ", " : "", destinations[i]);
   }
   byoc_string_append(out, program->outputs.count == 0 ? "0};\n" : "};\n");
 }
@@ -114,7 +114,7 @@ static void emit_cells(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "// Cells: inputs, outputs, constants.\n");
   emit_cell_list(program->inputs.data, program->inputs.count, "host_input_cells", out);
   emit_cell_list(program->outputs.data, program->outputs.count, "host_output_cells", out);
-  emit_homes(host, out);
+  emit_destinations(host, out);
   constants_begin(host, "byoc_model_constant_t", "host_constants", out);
   for (size_t i = 0; i < program->buffers.count; i++) {
     const byoc_host_buffer_t *buffer = program->buffers.data[i];
@@ -296,7 +296,7 @@ static void print_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *
   byoc_string_t name;
   byoc_string_init(&name, out->allocator);
   byoc_dim_print_named(dim, &host->dim_names, &name);
-  const uintptr_t symbol = name.failed ? 0 : (uintptr_t)byoc_text_map_get(&program->symbol_indices, name.data);
+  const uintptr_t symbol = name.failed ? 0 : (uintptr_t)byoc_string_map_get(&program->symbol_indices, name.data);
   const bool is_of_input = symbol != 0 && symbol <= program->input_symbol_count && dim.expr->kind != BYOC_DIM_SYMBOL;
   if (is_of_input) byoc_string_clear(&name);
   if (is_of_input) byoc_dim_print(dim, &name);
@@ -402,7 +402,7 @@ static void emit_function(const byoc_compose_place_t *place, byoc_string_t *out)
   if (byoc_compose_position(place) > 0) return;
   char choice[64] = "&HOST_ARTIFACT";
   if (place->level_count > 0) {
-    snprintf(choice, sizeof(choice), "byoc_model_choose_level(host_levels, %zu)", place->level_count);
+    snprintf(choice, sizeof(choice), "byoc_model_choose_isa_level(host_levels, %zu)", place->level_count);
   }
   byoc_string_appendf(out,
                       "// The one symbol that the artifact exports.\n"
@@ -426,7 +426,7 @@ static void emit_tables_of(const byoc_compose_place_t *place, byoc_string_t *out
 }
 
 static void emit_levels(const byoc_compose_place_t *place, byoc_string_t *out) {
-  byoc_string_append(out, "static const byoc_model_level_t host_levels[] = {\n");
+  byoc_string_append(out, "static const byoc_model_isa_level_t host_levels[] = {\n");
   for (size_t i = 0; i < place->level_count; i++) {
     byoc_compose_place_t first = {.count = place->count, .level = i};
     byoc_string_append(out, "    {");

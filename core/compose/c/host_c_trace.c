@@ -49,7 +49,8 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
   byoc_host_c_indent(host, out);
   byoc_string_append(out, "if (TRACED()) {\n");
   host->depth++;
-  if (byoc_host_places_command(host->places, instruction) != BYOC_PLACE_NONE) { // only now its results are there
+  if (byoc_host_device_tables_command(host->device_tables, instruction) !=
+      BYOC_DEVICE_NO_ROW) { // only now its results are there
     byoc_host_c_indent(host, out);
     byoc_string_append(out, "status = byoc_devices_settle(devices);\n");
     byoc_host_c_indent(host, out);
@@ -84,7 +85,7 @@ byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instru
   return BYOC_OK;
 }
 
-void byoc_host_c_emit_turn(const byoc_host_c_t *host, size_t step, byoc_string_t *out) {
+void byoc_host_c_emit_iteration(const byoc_host_c_t *host, size_t step, byoc_string_t *out) {
   if (!host->options->trace) return;
   byoc_host_c_indent(host, out);
   byoc_string_appendf(out, "if (TRACED()) byoc_observer_turn(context->observer, %u, turn_%zu);\n", host->loop_depth - 1,

@@ -23,7 +23,7 @@ uint64_t byoc_compose_signature(const byoc_host_program_t *program, byoc_allocat
   byoc_string_init(&text, allocator);
   append_side("input", program->inputs.data, program->inputs.count, &text);
   append_side("output", program->outputs.data, program->outputs.count, &text);
-  uint64_t hash = text.failed ? 0 : byoc_hash_text(text.data);
+  uint64_t hash = text.failed ? 0 : byoc_hash_string(text.data);
   byoc_string_deinit(&text);
   return hash;
 }

@@ -44,7 +44,7 @@ static void hash_processor(byoc_sha256_t *hasher) {
 }
 
 static void hash_flags(byoc_sha256_t *hasher, const char *const *flags) {
-  for (; *flags != NULL; flags++) byoc_sha256_update_text(hasher, *flags);
+  for (; *flags != NULL; flags++) byoc_sha256_update_string(hasher, *flags);
 }
 
 // The hash of all inputs of compiling `source`; with "" as `source`: the key of the precompiled preamble.
@@ -52,28 +52,28 @@ static byoc_digest_t job_key(const byoc_compile_job_t *job, const char *compiler
                              const char *source) {
   byoc_sha256_t hasher;
   byoc_sha256_init(&hasher);
-  byoc_sha256_update_text(&hasher, CACHE_FORMAT);
-  byoc_sha256_update_text(&hasher, compiler);
-  byoc_sha256_update_text(&hasher, version);
+  byoc_sha256_update_string(&hasher, CACHE_FORMAT);
+  byoc_sha256_update_string(&hasher, compiler);
+  byoc_sha256_update_string(&hasher, version);
   hash_flags(&hasher, byoc_flags_before());
   bool native = false;
   for (size_t i = 0; i < job->flag_count; i++) {
-    byoc_sha256_update_text(&hasher, job->flags[i]);
+    byoc_sha256_update_string(&hasher, job->flags[i]);
     native = native || strstr(job->flags[i], "native") != NULL;
   }
   if (native) hash_processor(&hasher);
   hash_flags(&hasher, byoc_flags_after);
   for (size_t i = 0; i < byoc_embedded_header_count; i++) {
     byoc_embedded_header_t header = byoc_embedded_header(i);
-    byoc_sha256_update_text(&hasher, header.path);
+    byoc_sha256_update_string(&hasher, header.path);
     byoc_sha256_update(&hasher, header.data, header.size_bytes);
   }
   for (size_t i = 0; i < job->file_count; i++) {
-    byoc_sha256_update_text(&hasher, job->files[i].path);
+    byoc_sha256_update_string(&hasher, job->files[i].path);
     byoc_sha256_update(&hasher, job->files[i].data, job->files[i].size_bytes);
   }
-  byoc_sha256_update_text(&hasher, job->preamble != NULL ? job->preamble : "");
-  byoc_sha256_update_text(&hasher, source);
+  byoc_sha256_update_string(&hasher, job->preamble != NULL ? job->preamble : "");
+  byoc_sha256_update_string(&hasher, source);
   return byoc_sha256_finish(&hasher);
 }
 

@@ -20,7 +20,7 @@
   X(runtime_cell_h, "core/runtime/cell.h")                                                                             \
   X(runtime_collective_h, "core/runtime/collective.h")                                                                 \
   X(runtime_container_h, "core/runtime/container.h")                                                                   \
-  X(runtime_level_h, "core/runtime/level.h")                                                                           \
+  X(runtime_isa_level_h, "core/runtime/isa_level.h")                                                                   \
   X(runtime_model_h, "core/runtime/model.h")                                                                           \
   X(runtime_portable_h, "core/runtime/portable.h")                                                                     \
   X(runtime_relation_h, "core/runtime/relation.h")                                                                     \

@@ -16,7 +16,7 @@ extern const unsigned long long byoc_embed_artifact_runtime_size;
 void byoc_link_files_init(byoc_link_files_t *files, const char *folder, byoc_allocator_t allocator) {
   *files = (byoc_link_files_t){.folder = folder, .machine = byoc_machine_host()};
   byoc_arena_init(&files->arena, allocator);
-  byoc_text_map_init(&files->contents, allocator);
+  byoc_string_map_init(&files->contents, allocator);
 }
 
 void byoc_link_files_deinit(byoc_link_files_t *files) {
@@ -173,12 +173,12 @@ static byoc_status_t write_content(byoc_link_files_t *files, const byoc_link_fil
   char digits[33], key[64];
   byoc_content_hash_format(hash, digits);
   snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
-  if (byoc_text_map_find(&files->contents, key) != NULL) return BYOC_OK;
+  if (byoc_string_map_find(&files->contents, key) != NULL) return BYOC_OK;
   // Names by position: the order of the link is the order of the module, independent of the files' own names.
   char name[32];
   snprintf(name, sizeof(name), "%04zu.%s", files->paths.count, byoc_is_ar(data, size_bytes) ? "a" : "o");
   BYOC_RETURN_IF_ERROR(list_path(files, file, name, diag));
-  if (!byoc_text_map_put(&files->contents, key, files)) return byoc_diag_out_of_memory(diag);
+  if (!byoc_string_map_put(&files->contents, key, files)) return byoc_diag_out_of_memory(diag);
   return byoc_file_write(files->paths.data[files->paths.count - 1], data, size_bytes, diag);
 }
 

@@ -73,11 +73,11 @@ static const char *bare_name(byoc_scopes_t *s, const char *name) {
 
 static byoc_status_t intern(byoc_scopes_t *s, const char *text, uint32_t *out_name) {
   if (text == NULL) return out_of_memory(s);
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&s->name_indices, text);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&s->name_indices, text);
   if (index == 0) {
     index = s->names.count + 1;
     name_t name = {.first = NONE, .last = NONE, .keeper = NONE};
-    if (!byoc_text_map_put(&s->name_indices, text, (void *)index)) return out_of_memory(s);
+    if (!byoc_string_map_put(&s->name_indices, text, (void *)index)) return out_of_memory(s);
     name.text = s->name_indices.entries[s->name_indices.count - 1].text;
     if (!byoc_vector_push(&s->names, s->allocator, name)) return out_of_memory(s);
   }
@@ -119,11 +119,11 @@ static byoc_status_t find_content(byoc_scopes_t *s, const byoc_link_file_t *file
   char digits[33], key[64];
   byoc_content_hash_format(file->hash, digits);
   snprintf(key, sizeof(key), "%s-%zu", digits, file->size_bytes);
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&s->content_indices, key);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&s->content_indices, key);
   if (index == 0) {
     index = s->contents.count + 1;
     content_t content = {.file = file};
-    if (!byoc_text_map_put(&s->content_indices, key, (void *)index) ||
+    if (!byoc_string_map_put(&s->content_indices, key, (void *)index) ||
         !byoc_vector_push(&s->contents, s->allocator, content)) {
       return out_of_memory(s);
     }
@@ -242,7 +242,7 @@ static bool are_related(const scope_t *a, const scope_t *b) {
 
 static byoc_status_t give_name(byoc_scopes_t *s, uint32_t scope, uint32_t name, uint32_t leader) {
   const char *text = byoc_arena_format(&s->arena, "%s__in_scope%u", s->names.data[name].text, (unsigned)leader);
-  while (text != NULL && byoc_text_map_find(&s->name_indices, text) != NULL) {
+  while (text != NULL && byoc_string_map_find(&s->name_indices, text) != NULL) {
     text = byoc_arena_format(&s->arena, "%s_", text);
   }
   if (text == NULL) return out_of_memory(s);
@@ -264,7 +264,7 @@ static byoc_status_t name_listed(byoc_scopes_t *s) {
       if (symbol == NULL) continue;
       const char *linkage = byoc_linkage_name(s->graph, module, symbol, &s->arena);
       if (linkage == NULL) return out_of_memory(s);
-      uintptr_t name = (uintptr_t)byoc_text_map_get(&s->name_indices, symbol);
+      uintptr_t name = (uintptr_t)byoc_string_map_get(&s->name_indices, symbol);
       if (linkage != symbol && name != 0) scope->renamed[name - 1] = linkage;
     }
   }
@@ -353,7 +353,7 @@ static void mark_files(byoc_scopes_t *s) {
         bool defines = i < content->defined.count;
         uint32_t name = defines ? content->defined.data[i] : content->referred.data[i - content->defined.count];
         if (scope->renamed[name] == NULL) continue;
-        mark += byoc_hash_combine(name, byoc_hash_text(scope->renamed[name])) | 1;
+        mark += byoc_hash_combine(name, byoc_hash_string(scope->renamed[name])) | 1;
       }
       scope->marks.data[c] = mark;
     }
@@ -397,8 +397,8 @@ byoc_status_t byoc_scopes_create(const byoc_link_files_t *files, const byoc_grap
   s->allocator = allocator;
   s->diag = diag;
   byoc_arena_init(&s->arena, allocator);
-  byoc_text_map_init(&s->name_indices, allocator);
-  byoc_text_map_init(&s->content_indices, allocator);
+  byoc_string_map_init(&s->name_indices, allocator);
+  byoc_string_map_init(&s->content_indices, allocator);
   byoc_pointer_map_init(&s->scope_indices, allocator);
   byoc_status_t status = read_files(s);
   if (status == BYOC_OK) status = decide(s);
@@ -450,7 +450,7 @@ typedef struct renaming_t {
 static const char *look_up(renaming_t *renaming, const char *text) {
   const byoc_scopes_t *s = renaming->scopes;
   if (text == NULL) renaming->failed = true;
-  uintptr_t index = text != NULL ? (uintptr_t)byoc_text_map_get(&s->name_indices, text) : 0;
+  uintptr_t index = text != NULL ? (uintptr_t)byoc_string_map_get(&s->name_indices, text) : 0;
   if (index == 0) return NULL;
   const char *renamed = s->scopes.data[renaming->scope].renamed[index - 1];
   return renamed != NULL ? renamed : s->names.data[index - 1].text;
@@ -465,7 +465,7 @@ static const char *rename_symbol(void *self, const char *name, bool defined) {
   const char *choices[] = {bare_name(renaming->scopes, name), byoc_arena_format(arena, "%.*s", (int)(at - name), name)};
   for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
     if (choices[i] == NULL) return look_up(renaming, NULL);
-    uintptr_t index = (uintptr_t)byoc_text_map_get(&renaming->scopes->name_indices, choices[i]);
+    uintptr_t index = (uintptr_t)byoc_string_map_get(&renaming->scopes->name_indices, choices[i]);
     if (index != 0 && provider_in(renaming->scopes, (uint32_t)(index - 1), renaming->scope) != NULL) {
       return look_up(renaming, choices[i]);
     }

@@ -256,7 +256,7 @@ static byoc_status_t identify_by_files(const byoc_command_t *command, byoc_strin
     if (word == NULL || strcmp(word, "--version") == 0) continue;
     char *path = NULL;
     BYOC_RETURN_IF_ERROR(byoc_program_path(word, command->arena.allocator, diag, &path));
-    byoc_sha256_update_text(&hasher, word);
+    byoc_sha256_update_string(&hasher, word);
     if (path == NULL) continue;
     byoc_file_view_t view;
     byoc_status_t status = byoc_file_view_open(path, diag, &view);

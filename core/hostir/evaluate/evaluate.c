@@ -241,7 +241,7 @@ static byoc_status_t prepare_steps(byoc_evaluator_t *evaluator, const byoc_host_
   for (const byoc_host_instruction_t *i = region->first; i != NULL; i = i->next) {
     byoc_step_t *step = &steps->steps[steps->count++];
     step->instruction = i;
-    step->command = byoc_host_places_command(evaluator->places, i);
+    step->command = byoc_host_device_tables_command(evaluator->device_tables, i);
     BYOC_RETURN_IF_ERROR_IN(diag, prepare_step(evaluator, step, resolver, diag), "%s %s", byoc_host_op_name(i->op),
                             i->symbol ? i->symbol : "");
   }
@@ -330,7 +330,7 @@ byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const
 }
 
 void byoc_evaluator_set_max_iterations(byoc_evaluator_t *evaluator, uint64_t max_iterations) {
-  evaluator->frame.most_turns = max_iterations;
+  evaluator->frame.most_iterations = max_iterations;
 }
 
 void byoc_evaluator_set_stop(byoc_evaluator_t *evaluator, uint64_t timeout_ms, const volatile int32_t *cancel) {

@@ -6,24 +6,24 @@
 
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
                                           byoc_diag_t *diag) {
-  byoc_host_places_t *places = NULL;
-  BYOC_RETURN_IF_ERROR(byoc_host_places_create(evaluator->program, &evaluator->arena, diag, &places));
-  evaluator->places = places;
-  for (size_t k = 0; k < places->device_rows.count; ++k) {
-    if (places->device_rows.data[k].driver != NULL) continue;
+  byoc_host_device_tables_t *device_tables = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_device_tables_create(evaluator->program, &evaluator->arena, diag, &device_tables));
+  evaluator->device_tables = device_tables;
+  for (size_t k = 0; k < device_tables->device_rows.count; ++k) {
+    if (device_tables->device_rows.data[k].driver != NULL) continue;
     void *address = NULL;
-    const byoc_runtime_module_t *driver = places->drivers.data[k];
+    const byoc_runtime_module_t *driver = device_tables->drivers.data[k];
     const char *symbol =
         byoc_linkage_name(evaluator->program->module, driver, driver->driver_symbol, &evaluator->arena);
     if (symbol == NULL) return byoc_diag_out_of_memory(diag);
     BYOC_RETURN_IF_ERROR(resolver->resolve(resolver->self, symbol, diag, &address));
-    places->device_rows.data[k].driver = address;
+    device_tables->device_rows.data[k].driver = address;
   }
-  if (places->device_rows.count == 0) return BYOC_OK;
-  const int32_t status = byoc_devices_create(&places->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
+  if (device_tables->device_rows.count == 0) return BYOC_OK;
+  const int32_t status = byoc_devices_create(&device_tables->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
   evaluator->runtime.has_devices = status == BYOC_OK;
   if (status == BYOC_OK) return BYOC_OK;
-  if (!places->tables.has_fallback) return byoc_evaluator_failed(evaluator, status, NULL, diag);
+  if (!device_tables->tables.has_fallback) return byoc_evaluator_failed(evaluator, status, NULL, diag);
   byoc_diag_t reason = {0};
   (void)byoc_evaluator_failed(evaluator, status, NULL, &reason);
   byoc_log(BYOC_LOG_WARNING, "%s; the plan without devices runs", reason.message);
@@ -32,9 +32,9 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
 }
 
 byoc_status_t byoc_evaluator_lend(byoc_evaluator_t *evaluator) {
-  const byoc_places_t *tables = &evaluator->places->tables;
+  const byoc_device_tables_t *tables = &evaluator->device_tables->tables;
   for (uint32_t k = 0; k < tables->port_count; ++k) {
-    const byoc_place_port_t *row = &tables->ports[k];
+    const byoc_device_port_row_t *row = &tables->ports[k];
     const byoc_host_program_t *program = evaluator->program;
     const byoc_host_buffer_t *port =
         row->is_output ? program->outputs.data[row->port] : program->inputs.data[row->port];
@@ -102,10 +102,10 @@ static int32_t apply(byoc_evaluator_t *evaluator, byoc_open_command_t *command, 
 }
 
 int32_t byoc_evaluator_command(byoc_evaluator_t *evaluator, uint32_t command) {
-  const byoc_host_command_t *row = &evaluator->places->commands.data[command];
+  const byoc_host_command_t *row = &evaluator->device_tables->commands.data[command];
   int32_t status = BYOC_OK;
   for (uint32_t k = row->first_patch; k < row->first_patch + row->patch_count && status == BYOC_OK; ++k) {
-    status = apply(evaluator, &evaluator->devices->commands[command], &evaluator->places->patches.data[k]);
+    status = apply(evaluator, &evaluator->devices->commands[command], &evaluator->device_tables->patches.data[k]);
   }
   return status == BYOC_OK ? byoc_devices_run(evaluator->devices, command) : status;
 }

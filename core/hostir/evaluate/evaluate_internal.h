@@ -5,7 +5,7 @@
 
 #include "core/hostir/evaluate/evaluate.h"
 #include "core/hostir/program/c_interface.h"
-#include "core/hostir/program/places.h"
+#include "core/hostir/program/device_tables.h"
 #include "core/kernel/interpret.h"
 #include "core/runtime/collective.h"
 #include "core/runtime/container.h"
@@ -34,7 +34,7 @@ struct byoc_step_t {
   byoc_container_function_t container; // CONTAINER
   uint32_t *sources, *targets;         // cells, CONTAINER: operands; YIELD: which goes to which
   byoc_steps_t *regions;               // BRANCH, LOOP
-  uint32_t command;                    // of a device; BYOC_PLACE_NONE: none
+  uint32_t command;                    // of a device; BYOC_DEVICE_NO_ROW: none
   bool is_watched;                     // it runs a function of a backend
   byoc_trace_row_t *row;               // for the trace; NULL: it has no results, or there is no trace
 };
@@ -51,7 +51,7 @@ struct byoc_evaluator_t {
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
   byoc_frame_t frame;      // cells by buffer index; results and strings of the last run
-  const byoc_host_places_t *places;
+  const byoc_host_device_tables_t *device_tables;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
   uint32_t loop_depth;     // loops around the present instruction

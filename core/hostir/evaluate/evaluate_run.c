@@ -7,16 +7,16 @@
 #include "core/hostir/program/dim_value.h"
 
 // Passes the results of a loop's yield to the loop.
-typedef struct turn_t {
+typedef struct iteration_t {
   bool goes_on;
   int64_t trip_count; // -1: not known
-} turn_t;
+} iteration_t;
 
 int64_t byoc_evaluator_value(const byoc_evaluator_t *evaluator, byoc_dim_t dim) {
   if (byoc_dim_is_constant(dim)) return dim.constant;
   const byoc_dim_expr_t *e = dim.expr;
   if (e->kind == BYOC_DIM_SYMBOL) {
-    uintptr_t index = (uintptr_t)byoc_text_map_get(&evaluator->program->symbol_indices, e->symbol);
+    uintptr_t index = (uintptr_t)byoc_string_map_get(&evaluator->program->symbol_indices, e->symbol);
     return evaluator->frame.symbols[index - 1]; // lowering made sure that it exists
   }
   return byoc_host_dim_value(e->kind, byoc_evaluator_value(evaluator, e->left),
@@ -170,16 +170,16 @@ static byoc_status_t allocate(byoc_evaluator_t *evaluator, const byoc_host_instr
   int64_t dims[BYOC_MAX_RANK];
   dims_of(evaluator, buffer->type, dims);
   const uint32_t dtype = buffer->type->dtype, rank = (uint32_t)buffer->type->rank;
-  const byoc_host_instruction_t *copy = byoc_host_places_handed_out(evaluator->places, buffer);
-  const uint32_t command = copy != NULL ? byoc_host_places_command(evaluator->places, copy) : 0;
+  const byoc_host_instruction_t *copy = byoc_host_device_tables_handed_out(evaluator->device_tables, buffer);
+  const uint32_t command = copy != NULL ? byoc_host_device_tables_command(evaluator->device_tables, copy) : 0;
   if (buffer->device != NULL) {
     byoc_devices_t *devices = evaluator->devices;
-    const uint32_t memory = byoc_host_places_memory(evaluator->places, buffer);
+    const uint32_t memory = byoc_host_device_tables_memory(evaluator->device_tables, buffer);
     if (copy != NULL) {
       return byoc_devices_allocate_output(devices, frame, memory, buffer->index, copy->results.data[0]->index, command,
                                           dtype, rank, dims);
     }
-    return byoc_host_places_is_lent(evaluator->places, buffer)
+    return byoc_host_device_tables_is_lent(evaluator->device_tables, buffer)
                ? byoc_devices_announce_cell(devices, frame, memory, buffer->index, dtype, rank, dims)
                : byoc_devices_allocate_cell(devices, frame, memory, buffer->index, dtype, rank, dims);
   }
@@ -249,9 +249,10 @@ static void store(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i)
   for (int64_t k = 0; k < count; ++k) elements[k] = byoc_evaluator_value(evaluator, i->dims[k]);
 }
 
-static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn, byoc_diag_t *diag);
+static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, iteration_t *iteration,
+                               byoc_diag_t *diag);
 
-static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn) {
+static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step, iteration_t *iteration) {
   const byoc_host_instruction_t *i = step->instruction, *owner = i->region->owner;
   byoc_frame_t *frame = &evaluator->frame;
   if (owner->op == BYOC_HOST_BRANCH) {
@@ -263,25 +264,26 @@ static byoc_status_t yield(byoc_evaluator_t *evaluator, const byoc_step_t *step,
     return BYOC_OK;
   }
   uint32_t carried = (uint32_t)i->region->parameters.count - 2;
-  turn->goes_on = byoc_cell_integer(frame->cells[step->sources[0]], 0) != 0;
+  iteration->goes_on = byoc_cell_integer(frame->cells[step->sources[0]], 0) != 0;
   for (size_t k = carried; k < owner->results.count; ++k) {
     byoc_status_t status =
-        byoc_frame_scan_append(frame, owner->results.data[k]->index, step->sources[k + 1], turn->trip_count);
+        byoc_frame_scan_append(frame, owner->results.data[k]->index, step->sources[k + 1], iteration->trip_count);
     if (status != BYOC_OK) return status;
   }
   byoc_frame_assign(frame, step->targets, step->sources, carried + 1);
   return BYOC_OK;
 }
 
-static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i, turn_t *turn) {
+static byoc_status_t begin_loop(byoc_evaluator_t *evaluator, const byoc_host_instruction_t *i, iteration_t *iteration) {
   byoc_frame_t *frame = &evaluator->frame;
   const byoc_host_region_t *body = &i->regions[0];
-  *turn = (turn_t){.goes_on = true, .trip_count = -1};
+  *iteration = (iteration_t){.goes_on = true, .trip_count = -1};
   if (i->operands.data[0] != NULL) {
-    turn->trip_count = byoc_cell_integer(frame->cells[i->operands.data[0]->index], 0);
-    if (turn->trip_count < 0) turn->trip_count = 0;
+    iteration->trip_count = byoc_cell_integer(frame->cells[i->operands.data[0]->index], 0);
+    if (iteration->trip_count < 0) iteration->trip_count = 0;
   }
-  if (i->operands.data[1] != NULL) turn->goes_on = byoc_cell_integer(frame->cells[i->operands.data[1]->index], 0) != 0;
+  if (i->operands.data[1] != NULL)
+    iteration->goes_on = byoc_cell_integer(frame->cells[i->operands.data[1]->index], 0) != 0;
   const byoc_dim_t *next = i->dims;
   for (size_t k = 0; k < i->results.count; ++k) {
     uint32_t result = i->results.data[k]->index;
@@ -302,14 +304,15 @@ static byoc_status_t loop(byoc_evaluator_t *evaluator, const byoc_step_t *step, 
   const byoc_host_instruction_t *i = step->instruction;
   const byoc_host_region_t *body = &i->regions[0];
   byoc_frame_t *frame = &evaluator->frame;
-  turn_t turn;
-  byoc_status_t status = begin_loop(evaluator, i, &turn);
+  iteration_t iteration;
+  byoc_status_t status = begin_loop(evaluator, i, &iteration);
   evaluator->loop_depth += 1;
-  for (int64_t t = 0; (turn.trip_count < 0 || t < turn.trip_count) && turn.goes_on && status == BYOC_OK; ++t) {
+  for (int64_t t = 0; (iteration.trip_count < 0 || t < iteration.trip_count) && iteration.goes_on && status == BYOC_OK;
+       ++t) {
     byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, t);
     status = byoc_frame_begin_turn(frame, body->parameters.data[0]->index, t);
     if (status == BYOC_OK) status = byoc_frame_set_bool(frame, body->parameters.data[1]->index, true);
-    if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
+    if (status == BYOC_OK) BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &iteration, diag));
   }
   evaluator->loop_depth -= 1;
   byoc_observer_leave(&evaluator->observer, evaluator->loop_depth);
@@ -330,7 +333,7 @@ static byoc_status_t count(byoc_evaluator_t *evaluator, const byoc_step_t *step,
   const int64_t stop = byoc_evaluator_value(evaluator, i->count->stop),
                 by = byoc_evaluator_value(evaluator, i->count->step);
   byoc_status_t status = BYOC_OK;
-  turn_t turn = {0};
+  iteration_t iteration = {0};
   for (size_t k = 0; k < body->parameters.count; ++k) {
     byoc_frame_assign(frame, &body->parameters.data[k]->index, &i->operands.data[k]->index, 1);
   }
@@ -340,7 +343,7 @@ static byoc_status_t count(byoc_evaluator_t *evaluator, const byoc_step_t *step,
     status = byoc_frame_set_symbol(frame, symbol, at, evaluator->program->symbols.data[symbol]);
     if (status != BYOC_OK) break;
     byoc_observer_turn(&evaluator->observer, evaluator->loop_depth - 1, at);
-    BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &turn, diag));
+    BYOC_RETURN_IF_ERROR(run_steps(evaluator, &step->regions[0], &iteration, diag));
   }
   evaluator->loop_depth -= 1;
   byoc_observer_leave(&evaluator->observer, evaluator->loop_depth);
@@ -352,12 +355,14 @@ static byoc_status_t count(byoc_evaluator_t *evaluator, const byoc_step_t *step,
   return BYOC_OK;
 }
 
-static byoc_status_t branch(byoc_evaluator_t *evaluator, const byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
+static byoc_status_t branch(byoc_evaluator_t *evaluator, const byoc_step_t *step, iteration_t *iteration,
+                            byoc_diag_t *diag) {
   bool condition = *byoc_evaluator_address(evaluator, step->instruction->operands.data[0]) != 0;
-  return run_steps(evaluator, &step->regions[condition ? 0 : 1], turn, diag);
+  return run_steps(evaluator, &step->regions[condition ? 0 : 1], iteration, diag);
 }
 
-static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, turn_t *turn, byoc_diag_t *diag) {
+static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, iteration_t *iteration,
+                              byoc_diag_t *diag) {
   const byoc_host_instruction_t *i = step->instruction;
   byoc_frame_t *frame = &evaluator->frame;
   byoc_status_t status = BYOC_OK;
@@ -366,7 +371,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   if (status == BYOC_OK) status = place_views(evaluator, i->results.data, i->results.count);
   if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   if (step->tensors != NULL) place_tensors(evaluator, step);
-  if (step->command != BYOC_PLACE_NONE) {
+  if (step->command != BYOC_DEVICE_NO_ROW) {
     status = byoc_evaluator_command(evaluator, step->command);
     return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
   }
@@ -416,10 +421,10 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
     break;
   }
   case BYOC_HOST_YIELD:
-    status = yield(evaluator, step, turn);
+    status = yield(evaluator, step, iteration);
     break;
   case BYOC_HOST_BRANCH:
-    return branch(evaluator, step, turn, diag);
+    return branch(evaluator, step, iteration, diag);
   case BYOC_HOST_LOOP:
     return i->count != NULL ? count(evaluator, step, diag) : loop(evaluator, step, diag);
   case BYOC_HOST_LET:
@@ -436,7 +441,7 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, tu
   return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
 }
 
-static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, turn_t *turn,
+static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *steps, iteration_t *iteration,
                                byoc_diag_t *diag) {
   for (size_t k = 0; k < steps->count; ++k) {
     byoc_step_t *step = &steps->steps[k];
@@ -445,7 +450,7 @@ static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *
       evaluator->error[0] = '\0';
       return byoc_evaluator_failed(evaluator, ended, byoc_host_instruction_name(step->instruction), diag);
     }
-    BYOC_RETURN_IF_ERROR(run_step(evaluator, step, turn, diag));
+    BYOC_RETURN_IF_ERROR(run_step(evaluator, step, iteration, diag));
     if (evaluator->observer.trace == NULL || step->row == NULL) continue;
     byoc_status_t status = byoc_evaluator_report(evaluator, step);
     if (status != BYOC_OK) return byoc_evaluator_failed(evaluator, status, "tracing", diag);
@@ -454,8 +459,8 @@ static byoc_status_t run_steps(byoc_evaluator_t *evaluator, const byoc_steps_t *
 }
 
 static byoc_status_t run_all(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
-  turn_t turn = {0};
-  const byoc_status_t status = run_steps(evaluator, &evaluator->body, &turn, diag);
+  iteration_t iteration = {0};
+  const byoc_status_t status = run_steps(evaluator, &evaluator->body, &iteration, diag);
   if (status != BYOC_OK) byoc_collectives_settle(&evaluator->collectives);
   return status;
 }

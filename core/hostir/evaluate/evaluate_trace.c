@@ -53,7 +53,7 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
 
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
-  if (step->command != BYOC_PLACE_NONE && i->results.count > 0) { // only now its results are there
+  if (step->command != BYOC_DEVICE_NO_ROW && i->results.count > 0) { // only now its results are there
     byoc_status_t status = byoc_devices_settle(evaluator->devices);
     if (status != BYOC_OK) return status;
   }
@@ -75,7 +75,7 @@ byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step
     int64_t dims[BYOC_MAX_RANK];
     for (int32_t d = 0; d < type->rank; ++d) dims[d] = type->dims[d].constant;
     if (buffer->device != NULL) {
-      const uint32_t tensor = byoc_host_places_tensor(evaluator->places, buffer);
+      const uint32_t tensor = byoc_host_device_tables_tensor(evaluator->device_tables, buffer);
       const int64_t offset = byoc_evaluator_value(evaluator, byoc_host_buffer_place(buffer));
       byoc_status_t status =
           byoc_trace_device(&evaluator->observer, &evaluator->frame, evaluator->devices, step->row, (uint32_t)k,

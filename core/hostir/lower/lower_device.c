@@ -24,25 +24,25 @@ static const char *find_driver(const byoc_graph_module_t *module, int32_t type) 
   return NULL;
 }
 
-// The program's device of this place, with its queue, both made when they are first asked for.
-static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_device_t *place,
+// The program's device of this virtual device, with its queue, both made when they are first asked for.
+static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_device_t *virtual_device,
                                const byoc_host_device_t **out_device) {
   byoc_host_program_t *program = l->program;
-  const int32_t ordinal = place->device_id > 0 ? place->device_id : 0;
+  const int32_t ordinal = virtual_device->device_id > 0 ? virtual_device->device_id : 0;
   *out_device = NULL;
   for (size_t k = 0; k < program->devices.count; ++k) {
     const byoc_host_device_t *device = program->devices.data[k];
-    if (device->type != place->device_type || device->ordinal != ordinal) continue;
+    if (device->type != virtual_device->device_type || device->ordinal != ordinal) continue;
     *out_device = device;
     return BYOC_OK;
   }
-  const char *driver = find_driver(program->module, place->device_type);
+  const char *driver = find_driver(program->module, virtual_device->device_type);
   if (driver == NULL) {
     return byoc_diag_error(l->diag, BYOC_UNSUPPORTED,
                            "no function runs on a device of type %d, so that nothing says which driver it has",
-                           (int)place->device_type);
+                           (int)virtual_device->device_type);
   }
-  *out_device = byoc_host_device_create(program, driver, driver, ordinal, place->device_type);
+  *out_device = byoc_host_device_create(program, driver, driver, ordinal, virtual_device->device_type);
   if (*out_device == NULL) return byoc_diag_out_of_memory(l->diag);
   // The caller's queue, or the context's own if the caller brings none.
   return byoc_host_queue_create(program, driver, *out_device, BYOC_HOST_QUEUE_CURRENT, 0) != NULL
@@ -52,10 +52,10 @@ static byoc_status_t device_of(byoc_host_lowering_t *l, const byoc_virtual_devic
 
 // Only plain memory is planned as one workspace; another scope may have a layout of its own.
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
-                                      const byoc_virtual_device_t *place) {
+                                      const byoc_virtual_device_t *virtual_device) {
   const byoc_host_device_t *device = NULL;
-  const char *scope = place->scope != NULL ? place->scope : BYOC_HOST_MAIN_SCOPE;
-  BYOC_RETURN_IF_ERROR(device_of(l, place, &device));
+  const char *scope = virtual_device->scope != NULL ? virtual_device->scope : BYOC_HOST_MAIN_SCOPE;
+  BYOC_RETURN_IF_ERROR(device_of(l, virtual_device, &device));
   byoc_host_memory_t *memory = byoc_host_memory_get(l->program, device, scope);
   if (memory == NULL) return byoc_diag_out_of_memory(l->diag);
   memory->is_apart = strcmp(scope, BYOC_HOST_MAIN_SCOPE) != 0;
@@ -64,11 +64,11 @@ byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_
   return BYOC_OK;
 }
 
-bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place) {
-  if (buffer->device == NULL) return place->device_type <= PROCESSOR;
-  const char *scope = place->scope != NULL ? place->scope : BYOC_HOST_MAIN_SCOPE;
-  const int32_t ordinal = place->device_id > 0 ? place->device_id : 0;
-  return buffer->device->type == place->device_type && buffer->device->ordinal == ordinal &&
+bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *virtual_device) {
+  if (buffer->device == NULL) return virtual_device->device_type <= PROCESSOR;
+  const char *scope = virtual_device->scope != NULL ? virtual_device->scope : BYOC_HOST_MAIN_SCOPE;
+  const int32_t ordinal = virtual_device->device_id > 0 ? virtual_device->device_id : 0;
+  return buffer->device->type == virtual_device->device_type && buffer->device->ordinal == ordinal &&
          strcmp(buffer->scope, scope) == 0;
 }
 
@@ -78,7 +78,7 @@ typedef struct launch_t {
   byoc_host_lowering_t *l;
   const byoc_node_t *call;
   const byoc_runtime_module_t *binding;
-  byoc_virtual_device_t place; // where the function runs
+  byoc_virtual_device_t virtual_device; // where the function runs
   byoc_host_buffer_t **operands, **results, **constants;
   byoc_host_buffer_t **temporaries; // NULL until a launch has it
   byoc_host_buffer_t *scratch;      // NULL: none
@@ -135,7 +135,7 @@ static byoc_status_t make_memory(const launch_t *a, byoc_dim_t bytes, const char
   const byoc_type_t *type = byoc_type_tensor(&program->arena, BYOC_DTYPE_U8, 1, &size);
   *out_buffer = type != NULL ? byoc_host_buffer_create(program, BYOC_HOST_BUFFER_LOCAL, name, type) : NULL;
   if (*out_buffer == NULL) return byoc_diag_out_of_memory(a->l->diag);
-  return byoc_host_put_on_device(a->l, *out_buffer, &a->place);
+  return byoc_host_put_on_device(a->l, *out_buffer, &a->virtual_device);
 }
 
 // The first launch that has a temporary writes it.
@@ -210,7 +210,7 @@ static byoc_status_t append_launch(launch_t *a, const byoc_bound_launch_t *bound
   byoc_host_instruction_t *i = NULL;
   const byoc_host_device_t *device = NULL;
   if (launch == NULL || arguments == NULL) return byoc_diag_out_of_memory(l->diag);
-  BYOC_RETURN_IF_ERROR(device_of(l, &a->place, &device));
+  BYOC_RETURN_IF_ERROR(device_of(l, &a->virtual_device, &device));
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_LAUNCH, a->call, &i));
   i->on.queue = byoc_host_queue_of(l, device);
   i->flops = -1;
@@ -232,8 +232,8 @@ static byoc_status_t append_launch(launch_t *a, const byoc_bound_launch_t *bound
 }
 
 // Operands must be where the function runs; device planning sees to that.
-static byoc_status_t check_place(const launch_t *a, const byoc_value_t *value, const byoc_host_buffer_t *buffer) {
-  if (buffer->device != NULL && buffer->device->type == a->place.device_type) return BYOC_OK;
+static byoc_status_t check_device(const launch_t *a, const byoc_value_t *value, const byoc_host_buffer_t *buffer) {
+  if (buffer->device != NULL && buffer->device->type == a->virtual_device.device_type) return BYOC_OK;
   return byoc_diag_error(a->l->diag, BYOC_INTERNAL, "value '%s' is not on the device of function '%s'",
                          value->name != NULL ? value->name : "", a->call->callee->name);
 }
@@ -251,20 +251,21 @@ static byoc_status_t find_buffers(launch_t *a) {
   }
   for (uint32_t k = 0; k < call->operand_count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_buffer_of(l, call->operands[k], &a->operands[k]));
-    BYOC_RETURN_IF_ERROR(check_place(a, call->operands[k], a->operands[k]));
+    BYOC_RETURN_IF_ERROR(check_device(a, call->operands[k], a->operands[k]));
   }
   for (size_t k = 0; k < a->binding->constants.count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_bound_constant(l, a->binding, k, &a->constants[k]));
-    if (a->constants[k]->device == NULL) BYOC_RETURN_IF_ERROR(byoc_host_put_on_device(l, a->constants[k], &a->place));
+    if (a->constants[k]->device == NULL)
+      BYOC_RETURN_IF_ERROR(byoc_host_put_on_device(l, a->constants[k], &a->virtual_device));
   }
   for (uint32_t k = 0; k < call->result_count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_make_result(l, call->results[k], &a->results[k]));
-    BYOC_RETURN_IF_ERROR(check_place(a, call->results[k], a->results[k]));
+    BYOC_RETURN_IF_ERROR(check_device(a, call->results[k], a->results[k]));
   }
   return BYOC_OK;
 }
 
-// A place names the type of a device, not its driver, so that a type has one driver in a program.
+// A virtual device names the type of a device, not its driver, so that a type has one driver in a program.
 static byoc_status_t check_driver(byoc_host_lowering_t *l, const byoc_node_t *node,
                                   const byoc_kernel_launches_t *launches) {
   const char *driver = find_driver(l->program->module, launches->device_type);
@@ -279,9 +280,11 @@ byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_
                                        const byoc_runtime_module_t *binding) {
   const byoc_kernel_launches_t *launches = binding->launches;
   BYOC_RETURN_IF_ERROR(check_driver(l, node, launches));
-  launch_t a = {
-      .l = l, .call = node, .binding = binding, .place = {.device_type = launches->device_type, .device_id = 0}};
-  if (node->result_count > 0) a.place.device_id = node->results[0]->device.device_id;
+  launch_t a = {.l = l,
+                .call = node,
+                .binding = binding,
+                .virtual_device = {.device_type = launches->device_type, .device_id = 0}};
+  if (node->result_count > 0) a.virtual_device.device_id = node->results[0]->device.device_id;
   BYOC_RETURN_IF_ERROR(find_buffers(&a));
   uint32_t users = 0;
   for (uint32_t k = 0; k < launches->launch_count; ++k) {

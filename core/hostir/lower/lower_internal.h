@@ -11,8 +11,8 @@ typedef struct byoc_host_lowering_t {
   byoc_function_t *main;
   byoc_host_region_t *region;         // where instructions are appended
   byoc_map_t buffers;                 // pointer map: value, constant or bound constant → byoc_host_buffer_t *
-  byoc_map_t homes;                   // pointer map: value whose bytes lie in an output or a Join → its buffer
-  byoc_map_t turns;                   // pointer map: iteration of a Loop → its symbol, plus 1
+  byoc_map_t destinations;            // pointer map: value whose bytes lie in an output or a Join → its buffer
+  byoc_map_t iterations;              // pointer map: iteration of a Loop → its symbol, plus 1
   byoc_map_t cells;                   // pointer map: storage root whose bytes are in a cell → itself
   byoc_host_instruction_t *of_inputs; // requirements on the inputs' shapes; NULL: none yet
   BYOC_VECTOR(uint32_t) bound;        // symbols that have a value here, the innermost block's last
@@ -72,9 +72,9 @@ byoc_status_t byoc_host_lower_text(byoc_host_lowering_t *l, const byoc_node_t *n
 
 // ---- lower_device.c: nodes on devices ----
 bool byoc_host_is_on_device(const byoc_value_t *value);
-bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *place);
+bool byoc_host_is_at(const byoc_host_buffer_t *buffer, const byoc_virtual_device_t *device);
 byoc_status_t byoc_host_put_on_device(byoc_host_lowering_t *l, byoc_host_buffer_t *buffer,
-                                      const byoc_virtual_device_t *place);
+                                      const byoc_virtual_device_t *device);
 byoc_status_t byoc_host_lower_launches(byoc_host_lowering_t *l, const byoc_node_t *node,
                                        const byoc_runtime_module_t *binding);
 byoc_status_t byoc_host_lower_device_copy(byoc_host_lowering_t *l, const byoc_node_t *node);
@@ -108,8 +108,8 @@ byoc_status_t byoc_host_lower_container(byoc_host_lowering_t *l, const byoc_node
 
 // ---- lower_static.c, lower_static_loop.c: control flow of static programs ----
 // Gives the results of the block their destinations, if a node of this block makes all of their bytes.
-byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
-                                  byoc_host_buffer_t *home);
+byoc_status_t byoc_host_give_destination(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
+                                         byoc_host_buffer_t *destination);
 // Copies the value unless it is there already.
 byoc_status_t byoc_host_copy_to(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *target);
 // Buffers for a node's results, in the program's arena.

@@ -20,30 +20,31 @@ static byoc_status_t make_slice(byoc_host_lowering_t *l, byoc_host_buffer_t *who
 
 // The bytes that a node makes have one destination: the first claim counts, and an output comes before any Join. If a
 // backend may rely on alignment, an unaligned offset cannot be a destination.
-static bool may_have_home(const byoc_host_lowering_t *l, const byoc_node_t *node, const byoc_value_t *operand,
-                          uint64_t offset_bytes) {
+static bool may_have_destination(const byoc_host_lowering_t *l, const byoc_node_t *node, const byoc_value_t *operand,
+                                 uint64_t offset_bytes) {
   const byoc_value_t *root = byoc_host_storage_root(operand);
   return root->kind == BYOC_VALUE_RESULT && root->node->block == node->block &&
-         byoc_pointer_map_get(&l->homes, root) == NULL &&
+         byoc_pointer_map_get(&l->destinations, root) == NULL &&
          byoc_type_size_bytes(root->type) == byoc_type_size_bytes(operand->type) &&
          offset_bytes % BYOC_BUFFER_ALIGNMENT == 0;
 }
 
 static byoc_status_t place_join(byoc_host_lowering_t *l, const byoc_node_t *node) {
   byoc_value_t *result = node->results[0];
-  byoc_host_buffer_t *whole = byoc_pointer_map_get(&l->homes, result);
+  byoc_host_buffer_t *whole = byoc_pointer_map_get(&l->destinations, result);
   if (whole == NULL) {
     const char *name = result->name ? result->name : "joined";
     whole = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, name, result->type);
-    if (whole == NULL || !byoc_pointer_map_put(&l->homes, result, whole)) return byoc_diag_out_of_memory(l->diag);
+    if (whole == NULL || !byoc_pointer_map_put(&l->destinations, result, whole))
+      return byoc_diag_out_of_memory(l->diag);
   }
   uint64_t offset_bytes = 0;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     const byoc_value_t *operand = node->operands[i], *root = byoc_host_storage_root(operand);
-    if (may_have_home(l, node, operand, offset_bytes)) {
+    if (may_have_destination(l, node, operand, offset_bytes)) {
       byoc_host_buffer_t *slice = NULL;
       BYOC_RETURN_IF_ERROR(make_slice(l, whole, root->name, root->type, offset_bytes, &slice));
-      if (!byoc_pointer_map_put(&l->homes, root, slice)) return byoc_diag_out_of_memory(l->diag);
+      if (!byoc_pointer_map_put(&l->destinations, root, slice)) return byoc_diag_out_of_memory(l->diag);
     }
     offset_bytes += (uint64_t)byoc_type_size_bytes(operand->type);
   }

@@ -92,9 +92,9 @@ static byoc_status_t lower_outputs(byoc_host_lowering_t *l) {
     buffer->is_value = l->program->is_dynamic;
     if (buffer->is_value) continue;
     const byoc_value_t *root = byoc_host_storage_root(value);
-    if (root->kind != BYOC_VALUE_RESULT || byoc_pointer_map_get(&l->homes, root) != NULL) continue;
+    if (root->kind != BYOC_VALUE_RESULT || byoc_pointer_map_get(&l->destinations, root) != NULL) continue;
     if (byoc_type_size_bytes(root->type) != byoc_type_size_bytes(value->type)) continue; // only a part of it
-    if (!byoc_pointer_map_put(&l->homes, root, buffer)) return byoc_diag_out_of_memory(l->diag);
+    if (!byoc_pointer_map_put(&l->destinations, root, buffer)) return byoc_diag_out_of_memory(l->diag);
   }
   return BYOC_OK;
 }
@@ -135,8 +135,8 @@ byoc_status_t byoc_host_lower(const byoc_graph_module_t *module, byoc_allocator_
   byoc_host_lowering_t l = {.main = byoc_graph_module_main(module), .diag = diag};
   if (l.main == NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the module has no function");
   byoc_pointer_map_init(&l.buffers, allocator);
-  byoc_pointer_map_init(&l.homes, allocator);
-  byoc_pointer_map_init(&l.turns, allocator);
+  byoc_pointer_map_init(&l.destinations, allocator);
+  byoc_pointer_map_init(&l.iterations, allocator);
   byoc_pointer_map_init(&l.cells, allocator);
   const char *name = byoc_attributes_string(&module->attributes, BYOC_ATTRIBUTE_MODEL, l.main->name);
   byoc_status_t status = byoc_host_program_create(module, name, allocator, diag, &l.program);
@@ -154,8 +154,8 @@ cleanup:
   byoc_host_program_destroy(l.program);
   byoc_vector_deinit(&l.bound, allocator);
   byoc_map_deinit(&l.cells);
-  byoc_map_deinit(&l.turns);
-  byoc_map_deinit(&l.homes);
+  byoc_map_deinit(&l.iterations);
+  byoc_map_deinit(&l.destinations);
   byoc_map_deinit(&l.buffers);
   if (status != BYOC_OK) return byoc_diag_context(diag, status, "lowering to a host program");
   return BYOC_OK;

@@ -9,13 +9,13 @@ static bool is_same_place(byoc_host_buffer_t *a, byoc_host_buffer_t *b) {
          byoc_dim_equal(byoc_host_buffer_place(a), byoc_host_buffer_place(b));
 }
 
-byoc_status_t byoc_host_give_home(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
-                                  byoc_host_buffer_t *home) {
+byoc_status_t byoc_host_give_destination(byoc_host_lowering_t *l, const byoc_block_t *block, const byoc_value_t *value,
+                                         byoc_host_buffer_t *destination) {
   const byoc_value_t *root = byoc_host_storage_root(value);
   if (root->kind != BYOC_VALUE_RESULT || root->node->block != block) return BYOC_OK;
-  if (byoc_pointer_map_get(&l->homes, root) != NULL) return BYOC_OK;
-  if (byoc_type_size_bytes(root->type) != (int64_t)home->size_bytes) return BYOC_OK;
-  return byoc_pointer_map_put(&l->homes, root, home) ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
+  if (byoc_pointer_map_get(&l->destinations, root) != NULL) return BYOC_OK;
+  if (byoc_type_size_bytes(root->type) != (int64_t)destination->size_bytes) return BYOC_OK;
+  return byoc_pointer_map_put(&l->destinations, root, destination) ? BYOC_OK : byoc_diag_out_of_memory(l->diag);
 }
 
 byoc_status_t byoc_host_copy_to(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *target) {
@@ -31,7 +31,7 @@ static byoc_status_t lower_case(byoc_host_lowering_t *l, const byoc_block_t *blo
   byoc_host_region_t *outside = l->region;
   l->region = region;
   for (size_t k = 0; k < block->results.count; ++k) {
-    BYOC_RETURN_IF_ERROR(byoc_host_give_home(l, block, block->results.data[k], targets[k]));
+    BYOC_RETURN_IF_ERROR(byoc_host_give_destination(l, block, block->results.data[k], targets[k]));
   }
   BYOC_RETURN_IF_ERROR(byoc_host_place_joins(l, block));
   BYOC_RETURN_IF_ERROR(byoc_host_lower_block(l, block));

@@ -21,7 +21,7 @@ typedef struct static_loop_t {
   const byoc_block_t *body;
   uint32_t carried;
   byoc_host_buffer_t **targets; // of the node's results
-  byoc_dim_t turn;
+  byoc_dim_t iteration;
 } static_loop_t;
 
 static const byoc_value_t *state_of(const static_loop_t *loop, uint32_t k) {
@@ -120,8 +120,8 @@ static byoc_status_t make_slice(const static_loop_t *loop, uint32_t k, byoc_host
   byoc_arena_t *arena = &loop->l->program->arena;
   const byoc_value_t *given = given_by(loop, k);
   bool failed = false;
-  const byoc_dim_t offset =
-      byoc_dim_binary(arena, BYOC_DIM_MUL, loop->turn, byoc_dim_constant(byoc_type_size_bytes(given->type)), &failed);
+  const byoc_dim_t offset = byoc_dim_binary(arena, BYOC_DIM_MUL, loop->iteration,
+                                            byoc_dim_constant(byoc_type_size_bytes(given->type)), &failed);
   *out_slice = failed ? NULL
                       : byoc_host_moving_view_create(loop->l->program, loop->targets[k],
                                                      given->name ? given->name : "slice", given->type, offset);
@@ -130,9 +130,9 @@ static byoc_status_t make_slice(const static_loop_t *loop, uint32_t k, byoc_host
 
 // ---- the body ----
 
-static bool is_only_of_parts(const byoc_value_t *turn) {
-  for (size_t u = 0; u < turn->uses.count; ++u) {
-    const byoc_use_t *use = &turn->uses.data[u];
+static bool is_only_of_parts(const byoc_value_t *iteration) {
+  for (size_t u = 0; u < iteration->uses.count; ++u) {
+    const byoc_use_t *use = &iteration->uses.data[u];
     if (use->node == NULL || !byoc_node_is(use->node, "byoc", "Part") || use->index != 1) return false;
   }
   return true;
@@ -141,14 +141,14 @@ static bool is_only_of_parts(const byoc_value_t *turn) {
 // The iteration as a tensor, for nodes that read it.
 static byoc_status_t store_turn(const static_loop_t *loop) {
   byoc_host_lowering_t *l = loop->l;
-  const byoc_value_t *turn = loop->body->parameters.data[0];
-  if (is_only_of_parts(turn)) return BYOC_OK;
-  byoc_host_buffer_t *buffer =
-      byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, turn->name ? turn->name : "turn", turn->type);
-  BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, turn, buffer));
+  const byoc_value_t *iteration = loop->body->parameters.data[0];
+  if (is_only_of_parts(iteration)) return BYOC_OK;
+  byoc_host_buffer_t *buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL,
+                                                       iteration->name ? iteration->name : "turn", iteration->type);
+  BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, iteration, buffer));
   byoc_host_instruction_t *store = NULL;
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_STORE, NULL, &store));
-  store->dims = byoc_arena_copy(&l->program->arena, &loop->turn, sizeof(loop->turn));
+  store->dims = byoc_arena_copy(&l->program->arena, &loop->iteration, sizeof(loop->iteration));
   if (store->dims == NULL) return byoc_diag_out_of_memory(l->diag);
   return byoc_host_push(l, store, true, buffer);
 }
@@ -208,12 +208,12 @@ static byoc_status_t lower_body(static_loop_t *loop) {
   for (uint32_t k = 0; k < loop->carried; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_set_buffer(l, state_of(loop, k), loop->targets[k]));
     if (!may_replace(loop, k)) continue;
-    BYOC_RETURN_IF_ERROR(byoc_host_give_home(l, loop->body, given_by(loop, k), loop->targets[k]));
+    BYOC_RETURN_IF_ERROR(byoc_host_give_destination(l, loop->body, given_by(loop, k), loop->targets[k]));
   }
   for (uint32_t k = loop->carried; k < loop->node->result_count; ++k) {
     BYOC_RETURN_IF_ERROR(make_slice(loop, k, &slices[k]));
     if (!may_be_slice(loop, k)) continue;
-    BYOC_RETURN_IF_ERROR(byoc_host_give_home(l, loop->body, given_by(loop, k), slices[k]));
+    BYOC_RETURN_IF_ERROR(byoc_host_give_destination(l, loop->body, given_by(loop, k), slices[k]));
   }
   BYOC_RETURN_IF_ERROR(byoc_host_place_joins(l, loop->body));
   BYOC_RETURN_IF_ERROR(byoc_host_lower_block(l, loop->body));
@@ -230,7 +230,7 @@ static byoc_status_t make_symbol(byoc_host_lowering_t *l, byoc_host_count_t *cou
   for (size_t k = l->program->symbols.count; name == NULL; ++k) {
     name = byoc_arena_format(&l->program->arena, "turn%zu", k);
     if (name == NULL) return byoc_diag_out_of_memory(l->diag);
-    if (byoc_text_map_get(&l->program->symbol_indices, name) != NULL) name = NULL;
+    if (byoc_string_map_get(&l->program->symbol_indices, name) != NULL) name = NULL;
   }
   bool failed = false;
   count->symbol = byoc_host_symbol(l->program, name);
@@ -248,14 +248,14 @@ byoc_status_t byoc_host_lower_static_loop(byoc_host_lowering_t *l, const byoc_no
   for (uint32_t k = 0; k < carried; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_copy_to(l, node->operands[k + 2], loop.targets[k]));
   }
-  if (byoc_static_loop_turns(node) == 0) return BYOC_OK; // the initial values are the results
+  if (byoc_static_loop_iterations(node) == 0) return BYOC_OK; // the initial values are the results
   BYOC_RETURN_IF_ERROR(byoc_host_append(l, BYOC_HOST_LOOP, node, &i));
-  BYOC_RETURN_IF_ERROR(make_symbol(l, count, &loop.turn));
-  count->stop = byoc_dim_constant(byoc_static_loop_turns(node));
+  BYOC_RETURN_IF_ERROR(make_symbol(l, count, &loop.iteration));
+  count->stop = byoc_dim_constant(byoc_static_loop_iterations(node));
   count->step = byoc_dim_constant(1);
   i->count = count;
   if (!byoc_host_instruction_add_regions(l->program, i, 1) ||
-      !byoc_pointer_map_put(&l->turns, loop.body->parameters.data[0], (void *)((uintptr_t)count->symbol + 1))) {
+      !byoc_pointer_map_put(&l->iterations, loop.body->parameters.data[0], (void *)((uintptr_t)count->symbol + 1))) {
     return byoc_diag_out_of_memory(l->diag);
   }
   byoc_host_region_t *outside = l->region;

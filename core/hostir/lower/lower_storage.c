@@ -211,12 +211,12 @@ byoc_status_t byoc_host_cell_of(byoc_host_lowering_t *l, byoc_value_t *value, by
 byoc_status_t byoc_host_make_result(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t **out_buffer) {
   const char *name = value->name ? value->name : "t";
   BYOC_RETURN_IF_ERROR(byoc_host_check_bound(l, value->type, name));
-  byoc_host_buffer_t *home = byoc_pointer_map_get(&l->homes, value);
-  if (home != NULL && !byoc_host_is_at(home, &value->device)) home = NULL;
-  if (home != NULL && byoc_type_equal(home->type, value->type)) {
-    *out_buffer = home;
-  } else if (home != NULL) { // the output is a view of these bytes
-    *out_buffer = byoc_host_view_create(l->program, home, name, value->type, 0);
+  byoc_host_buffer_t *destination = byoc_pointer_map_get(&l->destinations, value);
+  if (destination != NULL && !byoc_host_is_at(destination, &value->device)) destination = NULL;
+  if (destination != NULL && byoc_type_equal(destination->type, value->type)) {
+    *out_buffer = destination;
+  } else if (destination != NULL) { // the output is a view of these bytes
+    *out_buffer = byoc_host_view_create(l->program, destination, name, value->type, 0);
   } else {
     *out_buffer = byoc_host_buffer_create(l->program, BYOC_HOST_BUFFER_LOCAL, name, value->type);
     if (*out_buffer != NULL) (*out_buffer)->is_value = value_in_cell(l, value);
@@ -261,7 +261,7 @@ static uint64_t offset_in_operand(const byoc_value_t *value) {
 static byoc_status_t lower_turning_part(byoc_host_lowering_t *l, byoc_value_t *value, byoc_host_buffer_t *base) {
   const byoc_node_t *node = value->node;
   byoc_arena_t *arena = &l->program->arena;
-  const uintptr_t symbol = (uintptr_t)byoc_pointer_map_get(&l->turns, node->operands[1]);
+  const uintptr_t symbol = (uintptr_t)byoc_pointer_map_get(&l->iterations, node->operands[1]);
   if (symbol == 0) return byoc_diag_error(l->diag, BYOC_INVALID_DATA, "operand 1 is not the iteration of a Loop");
   bool failed = false;
   byoc_dim_t offset = byoc_dim_symbol(arena, l->program->symbols.data[symbol - 1], &failed);

@@ -37,7 +37,7 @@ static byoc_status_t not_known(byoc_host_lowering_t *l, byoc_dim_t dim, const ch
 static bool leaf_is_bound(void *self, byoc_dim_t leaf) {
   const byoc_host_lowering_t *l = self;
   if (byoc_dim_is_unknown(leaf)) return false;
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&l->program->symbol_indices, leaf.expr->symbol);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&l->program->symbol_indices, leaf.expr->symbol);
   return index != 0 && is_bound(l, (uint32_t)(index - 1));
 }
 
@@ -93,7 +93,7 @@ byoc_status_t byoc_host_match_value(byoc_host_lowering_t *l, byoc_host_buffer_t 
 
 static bool is_input_symbol(void *self, byoc_dim_t leaf) {
   const byoc_host_lowering_t *l = self;
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&l->program->symbol_indices, leaf.expr->symbol);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&l->program->symbol_indices, leaf.expr->symbol);
   return index != 0 && index <= l->program->input_symbol_count;
 }
 

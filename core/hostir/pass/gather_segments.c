@@ -12,7 +12,7 @@ typedef struct backends_t {
 } backends_t;
 
 static void note(backends_t *b, const char *symbol, const byoc_runtime_module_t *module) {
-  if (symbol != NULL && !byoc_text_map_put(&b->targets, symbol, (void *)(uintptr_t)module->target)) b->failed = true;
+  if (symbol != NULL && !byoc_string_map_put(&b->targets, symbol, (void *)(uintptr_t)module->target)) b->failed = true;
 }
 
 static void note_modules(backends_t *b, byoc_runtime_module_t *const *modules, size_t count) {
@@ -27,7 +27,7 @@ static const char *target_of(const backends_t *b, const byoc_host_instruction_t 
   if (i->op == BYOC_HOST_ALLOCATE || i->op == BYOC_HOST_FREE) return NULL;
   if (i->op == BYOC_HOST_ENGINE) return i->json != NULL ? i->json->target : "";
   if (i->op != BYOC_HOST_PACKED && i->op != BYOC_HOST_C_CALL) return "";
-  const char *target = byoc_text_map_get(&b->targets, i->symbol);
+  const char *target = byoc_string_map_get(&b->targets, i->symbol);
   return target != NULL ? target : "";
 }
 
@@ -48,7 +48,7 @@ byoc_status_t byoc_host_pass_gather_segments(byoc_host_program_t *program, byoc_
   backends_t backends = {0};
   byoc_host_segments_t segments;
   const byoc_host_segment_options_t options = {.should_merge = same_target, .self = &backends, .apart = true};
-  byoc_text_map_init(&backends.targets, program->arena.allocator);
+  byoc_string_map_init(&backends.targets, program->arena.allocator);
   const byoc_graph_module_t *module = program->module;
   if (module != NULL) note_modules(&backends, module->runtime_modules.data, module->runtime_modules.count);
   byoc_status_t status = backends.failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;

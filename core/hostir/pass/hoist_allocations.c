@@ -30,7 +30,7 @@ static bool binds(const byoc_host_instruction_t *i, uint32_t symbol) {
 static bool is_bound_outside(void *self, byoc_dim_t leaf) {
   const inner_symbols_t *inner = self;
   if (byoc_dim_is_unknown(leaf)) return false;
-  const uintptr_t index = (uintptr_t)byoc_text_map_get(&inner->program->symbol_indices, leaf.expr->symbol);
+  const uintptr_t index = (uintptr_t)byoc_string_map_get(&inner->program->symbol_indices, leaf.expr->symbol);
   if (index == 0) return false;
   BYOC_HOST_FOR_EACH(i, inner->program) {
     if ((i == inner->loop || is_inside(i, inner->loop)) && binds(i, (uint32_t)(index - 1))) return false;

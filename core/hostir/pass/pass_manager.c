@@ -81,9 +81,9 @@ static byoc_status_t run_on_module(const byoc_pass_t *pass, const byoc_pass_argu
 // ---- host programs ----
 
 static byoc_status_t check_needs(const byoc_pass_t *pass, const byoc_host_program_t *program, byoc_diag_t *diag,
-                                 uint32_t *out_facts) {
-  if (!byoc_host_program_facts(program, out_facts)) return byoc_diag_out_of_memory(diag);
-  if ((pass->needs & ~*out_facts) == 0) return BYOC_OK;
+                                 uint32_t *out_properties) {
+  if (!byoc_host_program_properties(program, out_properties)) return byoc_diag_out_of_memory(diag);
+  if ((pass->needs & ~*out_properties) == 0) return BYOC_OK;
   byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "pass %s needs lifetimes, which the program lacks", pass->name);
   byoc_diag_hint(diag, "run place-lifetimes before it");
   return BYOC_INVALID_ARGUMENT;
@@ -99,24 +99,24 @@ static void forget_plan(byoc_host_program_t *program) {
   program->live_bound_bytes = byoc_dim_constant(0);
 }
 
-static void forget_lost(const byoc_pass_t *pass, byoc_host_program_t *program, uint32_t facts) {
-  const uint32_t lost = facts & ~(pass->keeps | pass->gives);
+static void forget_lost(const byoc_pass_t *pass, byoc_host_program_t *program, uint32_t properties) {
+  const uint32_t lost = properties & ~(pass->keeps | pass->gives);
   if ((lost & BYOC_HOST_LIFETIMES) != 0) byoc_host_forget_lifetimes(program);
   if (lost != 0) forget_plan(program);
 }
 
 static byoc_status_t verify_program(const byoc_pass_t *pass, const byoc_host_program_t *program, byoc_diag_t *diag) {
-  uint32_t facts = 0;
+  uint32_t properties = 0;
 #ifndef NDEBUG
   BYOC_RETURN_IF_ERROR(byoc_host_check_edits(program, diag));
 #endif
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
+  if (!byoc_host_program_properties(program, &properties)) return byoc_diag_out_of_memory(diag);
   // A program with queues and no events is not ordered yet. It may have its plan: if all its buffers are values.
   const bool is_ordered = program->queues.count == 0 || program->events.count > 0 ||
                           (pass->gives & (BYOC_HOST_ORDER | BYOC_HOST_PLAN)) != 0;
-  if ((facts & BYOC_HOST_PLAN) != 0 && is_ordered) {
+  if ((properties & BYOC_HOST_PLAN) != 0 && is_ordered) {
     BYOC_RETURN_IF_ERROR(byoc_host_program_verify(program, diag));
-  } else if ((facts & BYOC_HOST_LIFETIMES) != 0) {
+  } else if ((properties & BYOC_HOST_LIFETIMES) != 0) {
     BYOC_RETURN_IF_ERROR(byoc_host_program_verify_unordered(program, diag));
   }
   return byoc_host_text_check_if_asked(program, diag);
@@ -133,21 +133,21 @@ static byoc_status_t run_pass(const byoc_pass_t *pass, const byoc_pass_arguments
                               byoc_pass_subject_t subject, byoc_diag_t *diag, size_t *out_changes) {
   const byoc_pass_options_t *options = arguments->options;
   size_t changes = 0;
-  uint32_t facts = 0;
+  uint32_t properties = 0;
   if (out_changes != NULL) *out_changes = 0;
   if (options != NULL && !byoc_switches_is_on(options->switches, pass->name)) {
     byoc_log(subject.program != NULL ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s is switched off", pass->name);
     return BYOC_OK;
   }
   BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
-  if (subject.program != NULL) BYOC_RETURN_IF_ERROR(check_needs(pass, subject.program, diag, &facts));
+  if (subject.program != NULL) BYOC_RETURN_IF_ERROR(check_needs(pass, subject.program, diag, &properties));
   const int64_t start_ns = byoc_now_ns();
   byoc_status_t status = subject.program != NULL ? pass->run_host(subject.program, diag, &changes)
                                                  : run_on_module(pass, arguments, subject.module, diag, &changes);
   BYOC_RETURN_IF_ERROR_IN(diag, status, "pass %s", pass->name);
   byoc_log(changes > 0 ? BYOC_LOG_INFO : BYOC_LOG_DEBUG, "%-32s %6zu change%s %8.2f ms", pass->name, changes,
            byoc_plural(changes), (double)(byoc_now_ns() - start_ns) / 1e6);
-  if (subject.program != NULL && changes > 0) forget_lost(pass, subject.program, facts);
+  if (subject.program != NULL && changes > 0) forget_lost(pass, subject.program, properties);
 #ifdef NDEBUG
   const bool verifies = changes > 0 || (pass->gives & BYOC_HOST_PLAN) != 0; // no program runs by an unchecked plan
 #else

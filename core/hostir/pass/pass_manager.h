@@ -4,15 +4,15 @@
 // Each layer with passes has a table of them, which links to the table of the layer below: host programs (pass.h
 // beside this file), modules (core/pass/pass.h), and the steps of a partitioning (core/collage/partition.h).
 //
-// A row of a pass over host programs lists the analysis results (byoc_host_fact_t) that must hold before it (needs),
-// that hold after it (gives), and that its changes keep (keeps). The manager refuses a pass whose needs do not hold. It
-// removes results that a pass did not keep, so that a later pass makes them again.
+// A row of a pass over host programs lists the analysis results (byoc_host_property_t) that must hold before it
+// (needs), that hold after it (gives), and that its changes keep (keeps). The manager refuses a pass whose needs do not
+// hold. It removes results that a pass did not keep, so that a later pass makes them again.
 #ifndef BYOC_CORE_HOSTIR_PASS_PASS_MANAGER_H_
 #define BYOC_CORE_HOSTIR_PASS_PASS_MANAGER_H_
 
 #include "core/base/string.h"
 #include "core/base/switches.h"
-#include "core/hostir/program/facts.h"
+#include "core/hostir/program/properties.h"
 #include "core/targets/target.h"
 
 typedef struct byoc_pass_options_t {
@@ -49,7 +49,7 @@ typedef struct byoc_pass_t {
                             size_t *changes);
   byoc_status_t (*run_host)(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes);
   const char *argument;         // "compiler": {compiler=...} may stand behind its name; NULL: it takes none
-  uint32_t needs, gives, keeps; // HOST: byoc_host_fact_t
+  uint32_t needs, gives, keeps; // HOST: byoc_host_property_t
 } byoc_pass_t;
 
 typedef struct byoc_passes_t {

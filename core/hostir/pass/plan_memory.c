@@ -94,9 +94,9 @@ void byoc_host_forget_lifetimes(byoc_host_program_t *program) {
 
 // f(%t)  →  allocate %t, f(%t), free %t
 byoc_status_t byoc_host_pass_place_lifetimes(byoc_host_program_t *program, byoc_diag_t *diag, size_t *changes) {
-  uint32_t facts = 0;
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  if ((facts & BYOC_HOST_LIFETIMES) != 0) return BYOC_OK;
+  uint32_t properties = 0;
+  if (!byoc_host_program_properties(program, &properties)) return byoc_diag_out_of_memory(diag);
+  if ((properties & BYOC_HOST_LIFETIMES) != 0) return BYOC_OK;
   byoc_host_forget_lifetimes(program); // some buffers have them
   const size_t before = program->instruction_count;
   BYOC_RETURN_IF_ERROR(byoc_host_place_lifetimes(program, diag));

@@ -28,11 +28,11 @@ typedef struct spreading_t {
   byoc_arena_t scratch;
   byoc_host_instruction_t *loop;
   const byoc_host_queue_t *queue; // the set
-  int64_t turns;
+  int64_t iterations;
   uint32_t places;             // queues that are used: no more than iterations
   byoc_host_buffer_t **spread; // by buffer: the one with all places that it is part of now; NULL: none yet
   bool *is_own;                // by buffer: an iteration keeps it for itself
-  byoc_dim_t turn, slot;
+  byoc_dim_t iteration, slot;
   byoc_diag_t *diag;
 } spreading_t;
 
@@ -99,7 +99,7 @@ static bool is_apart(const spreading_t *s, const byoc_host_buffer_t *root) {
 }
 
 // Does each iteration touch another slice, as far from the last one's as it is long?
-static bool is_slice_of_turn(const spreading_t *s, const byoc_host_buffer_t *view) {
+static bool is_slice_of_iteration(const spreading_t *s, const byoc_host_buffer_t *view) {
   byoc_host_linear_t place;
   if (!byoc_host_buffer_moves(view) || !byoc_host_linear_of_offset(&s->ranges, view, &place)) return false;
   const int64_t stride = byoc_host_linear_take(&place, s->loop->count->symbol);
@@ -107,14 +107,14 @@ static bool is_slice_of_turn(const spreading_t *s, const byoc_host_buffer_t *vie
 }
 
 // Is every use of the root in the body through one and the same moving place?
-static bool is_cut_by_turns(const spreading_t *s, const byoc_host_buffer_t *root) {
+static bool is_cut_by_iterations(const spreading_t *s, const byoc_host_buffer_t *root) {
   const byoc_host_buffer_t *seen = NULL;
   for (size_t k = 0; k < s->program->buffers.count; ++k) {
     byoc_host_buffer_t *buffer = s->program->buffers.data[k];
     if (byoc_host_buffer_root(buffer) != root) continue;
     for (size_t u = 0; u < buffer->uses.count; ++u) {
       if (buffer->uses.data[u].instruction->region != &s->loop->regions[0]) continue;
-      if (!is_slice_of_turn(s, buffer)) return false;
+      if (!is_slice_of_iteration(s, buffer)) return false;
       const bool is_same =
           seen == NULL || (byoc_dim_equal(seen->offset, buffer->offset) && seen->size_bytes == buffer->size_bytes);
       if (!is_same) return false;
@@ -132,13 +132,14 @@ static bool may_touch(spreading_t *s, byoc_host_buffer_t *buffer, bool writes) {
     s->is_own[root->index] = true;
     return byoc_host_own_allocation(root) == NULL && !is_apart(s, root) && !byoc_host_buffer_moves(buffer);
   }
-  return !writes || is_cut_by_turns(s, root); // all uses of a written buffer are checked
+  return !writes || is_cut_by_iterations(s, root); // all uses of a written buffer are checked
 }
 
 static bool may_be_spread(spreading_t *s) {
   if (!counts_by_one(s) || !find_queue(s)) return false;
-  s->turns = byoc_host_turns_of(&s->ranges, s->loop->count);
-  s->places = s->turns < (int64_t)s->queue->count ? (uint32_t)(s->turns < 0 ? 0 : s->turns) : s->queue->count;
+  s->iterations = byoc_host_iterations_of(&s->ranges, s->loop->count);
+  s->places =
+      s->iterations < (int64_t)s->queue->count ? (uint32_t)(s->iterations < 0 ? 0 : s->iterations) : s->queue->count;
   if (s->places < 2) return false;
   for (byoc_host_instruction_t *i = s->loop->regions[0].first; i != NULL; i = i->next) {
     for (size_t k = 0; k < i->operands.count; ++k) {
@@ -161,9 +162,9 @@ static byoc_status_t make_slot(spreading_t *s) {
   for (size_t k = s->program->symbols.count; symbol == NULL; ++k) {
     symbol = byoc_arena_format(arena, "slot%zu", k);
     if (symbol == NULL) return out_of_memory(s);
-    if (byoc_text_map_get(&s->program->symbol_indices, symbol) != NULL) symbol = NULL;
+    if (byoc_string_map_get(&s->program->symbol_indices, symbol) != NULL) symbol = NULL;
   }
-  s->turn = byoc_dim_symbol(arena, s->program->symbols.data[s->loop->count->symbol], &failed);
+  s->iteration = byoc_dim_symbol(arena, s->program->symbols.data[s->loop->count->symbol], &failed);
   s->slot = byoc_dim_symbol(arena, symbol, &failed);
   byoc_host_instruction_t *first = s->loop->regions[0].first;
   byoc_host_instruction_t *let = byoc_host_instruction_create(s->program, first, BYOC_HOST_LET);
@@ -173,7 +174,7 @@ static byoc_status_t make_slot(spreading_t *s) {
   if (let->symbols == NULL || let->dims == NULL) return out_of_memory(s);
   let->symbol_count = 1;
   let->symbols[0] = byoc_host_symbol(s->program, symbol);
-  let->dims[0] = byoc_dim_binary(arena, BYOC_DIM_MOD, s->turn, byoc_dim_constant(s->places), &failed);
+  let->dims[0] = byoc_dim_binary(arena, BYOC_DIM_MOD, s->iteration, byoc_dim_constant(s->places), &failed);
   return failed || let->symbols[0] == BYOC_HOST_SYMBOL_NONE ? out_of_memory(s) : BYOC_OK;
 }
 

@@ -91,7 +91,7 @@ static void let_overwrite(byoc_loop_kernel_t *kernel, const byoc_host_instructio
 static void let_kernels_overwrite(byoc_host_program_t *program, byoc_host_buffer_t *output) {
   BYOC_HOST_FOR_EACH(i, program) {
     if (i->op != BYOC_HOST_KERNEL) continue;
-    byoc_loop_kernel_t *kernel = byoc_text_map_get(&program->kernel_names, i->kernel->name);
+    byoc_loop_kernel_t *kernel = byoc_string_map_get(&program->kernel_names, i->kernel->name);
     for (uint32_t r = 0; r < i->results.count && r < BYOC_LOOP_OVERWRITING; ++r) {
       if (byoc_host_buffer_root(i->results.data[r]) == output) let_overwrite(kernel, i, r, output->over);
     }

@@ -106,7 +106,7 @@ byoc_status_t byoc_c_interface_call(byoc_c_interface_t *c_interface, const byoc_
   const byoc_c_call_t *call = c_interface->call;
   void (*function)(void);
   memcpy(&function, &c_interface->address, sizeof(function)); // ISO C has no cast from object to function pointer
-  for (int64_t turn = 0; turn < call->repeat_count; ++turn) {
+  for (int64_t iteration = 0; iteration < call->repeat_count; ++iteration) {
     for (uint32_t i = 0; i < call->argument_count; ++i) {
       const byoc_c_argument_t *argument = &call->arguments[i];
       if (argument->kind == BYOC_C_ARGUMENT_RUNTIME) c_interface->values[i].pointer = (void *)(uintptr_t)runtime;
@@ -114,7 +114,8 @@ byoc_status_t byoc_c_interface_call(byoc_c_interface_t *c_interface, const byoc_
       if (!is_operand && argument->kind != BYOC_C_ARGUMENT_RESULT) continue;
       const byoc_host_buffer_t *buffer =
           (is_operand ? instruction->operands.data : instruction->results.data)[argument->index];
-      c_interface->values[i].pointer = addresses[buffer->index] + argument->offset_bytes + turn * argument->step_bytes;
+      c_interface->values[i].pointer =
+          addresses[buffer->index] + argument->offset_bytes + iteration * argument->step_bytes;
     }
     ffi_arg returned = 0; // libffi widens small integers to this
     double wide[2] = {0.0, 0.0};

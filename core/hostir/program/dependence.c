@@ -44,7 +44,7 @@ static void define(finder_t *f, uint32_t symbol) {
 static bool read_leaf(void *self, byoc_dim_t leaf) {
   finder_t *f = self;
   if (byoc_dim_is_unknown(leaf)) return true;
-  const uintptr_t index = (uintptr_t)byoc_text_map_get(&f->program->symbol_indices, leaf.expr->symbol);
+  const uintptr_t index = (uintptr_t)byoc_string_map_get(&f->program->symbol_indices, leaf.expr->symbol);
   if (index != 0) note(f, place_of_symbol(f, (uint32_t)(index - 1)), 0, 1, false);
   return true;
 }

@@ -113,7 +113,7 @@ void byoc_host_drop_buffers(byoc_host_program_t *program, const bool *is_dropped
   for (size_t k = 0; k < program->buffers.count; ++k) {
     byoc_host_buffer_t *buffer = program->buffers.data[k];
     if (is_dropped[k]) {
-      (void)byoc_text_map_put(&program->buffer_names, buffer->name, NULL); // it is there, so nothing is allocated
+      (void)byoc_string_map_put(&program->buffer_names, buffer->name, NULL); // it is there, so nothing is allocated
       byoc_vector_deinit(&buffer->uses, program->arena.allocator);
       continue;
     }

@@ -11,10 +11,10 @@ byoc_status_t byoc_host_program_create(const byoc_graph_module_t *module, const 
   if (program == NULL) return byoc_diag_out_of_memory(diag);
   byoc_arena_init(&program->arena, allocator);
   program->module = module;
-  byoc_text_map_init(&program->symbol_indices, allocator);
-  byoc_text_map_init(&program->buffer_names, allocator);
-  byoc_text_map_init(&program->kernel_names, allocator);
-  byoc_text_map_init(&program->event_names, allocator);
+  byoc_string_map_init(&program->symbol_indices, allocator);
+  byoc_string_map_init(&program->buffer_names, allocator);
+  byoc_string_map_init(&program->kernel_names, allocator);
+  byoc_string_map_init(&program->event_names, allocator);
   program->cpu_features = "";
   program->name = byoc_arena_copy_string(&program->arena, name);
   if (program->name == NULL) {
@@ -70,7 +70,7 @@ void byoc_host_program_destroy(byoc_host_program_t *program) {
 }
 
 byoc_host_buffer_t *byoc_host_find_buffer(const byoc_host_program_t *program, const char *name) {
-  return byoc_text_map_get(&program->buffer_names, name);
+  return byoc_string_map_get(&program->buffer_names, name);
 }
 
 // "name", or name_<index>: the index is unique; a suffix that a model's own name has is skipped.
@@ -98,7 +98,7 @@ byoc_host_buffer_t *byoc_host_buffer_create(byoc_host_program_t *program, byoc_h
   buffer->scope = BYOC_HOST_MAIN_SCOPE;
   buffer->offset_bytes = kind == BYOC_HOST_BUFFER_LOCAL ? BYOC_HOST_OFFSET_NONE : 0;
   if (!byoc_vector_reserve(&program->buffers, program->arena.allocator, 1) ||
-      !byoc_text_map_put(&program->buffer_names, buffer->name, buffer)) {
+      !byoc_string_map_put(&program->buffer_names, buffer->name, buffer)) {
     return NULL;
   }
   program->buffers.data[program->buffers.count++] = buffer;
@@ -220,7 +220,7 @@ size_t byoc_host_store_count(const byoc_host_instruction_t *store) {
 }
 
 const byoc_loop_kernel_t *byoc_host_find_kernel(const byoc_host_program_t *program, const char *name) {
-  return byoc_text_map_get(&program->kernel_names, name);
+  return byoc_string_map_get(&program->kernel_names, name);
 }
 
 byoc_status_t byoc_host_program_add_kernel(byoc_host_program_t *program, const byoc_loop_kernel_t *kernel,
@@ -232,7 +232,7 @@ byoc_status_t byoc_host_program_add_kernel(byoc_host_program_t *program, const b
                            program->name, kernel->name);
   }
   if (!byoc_vector_reserve(&program->kernels, program->arena.allocator, 1) ||
-      !byoc_text_map_put(&program->kernel_names, kernel->name, (void *)(uintptr_t)kernel)) {
+      !byoc_string_map_put(&program->kernel_names, kernel->name, (void *)(uintptr_t)kernel)) {
     return byoc_diag_out_of_memory(diag);
   }
   program->kernels.data[program->kernels.count++] = kernel;
@@ -275,12 +275,12 @@ byoc_status_t byoc_host_program_collect_libraries(byoc_host_program_t *program, 
 }
 
 uint32_t byoc_host_symbol(byoc_host_program_t *program, const char *name) {
-  uintptr_t known = (uintptr_t)byoc_text_map_get(&program->symbol_indices, name);
+  uintptr_t known = (uintptr_t)byoc_string_map_get(&program->symbol_indices, name);
   if (known != 0) return (uint32_t)(known - 1);
   const char *copy = byoc_arena_copy_string(&program->arena, name);
   uint32_t index = (uint32_t)program->symbols.count;
   if (copy == NULL || !byoc_vector_push(&program->symbols, program->arena.allocator, copy) ||
-      !byoc_text_map_put(&program->symbol_indices, name, (void *)((uintptr_t)index + 1))) {
+      !byoc_string_map_put(&program->symbol_indices, name, (void *)((uintptr_t)index + 1))) {
     return BYOC_HOST_SYMBOL_NONE;
   }
   return index;

@@ -21,7 +21,7 @@ byoc_host_queue_t *byoc_host_find_queue(const byoc_host_program_t *program, cons
 }
 
 byoc_host_event_t *byoc_host_find_event(const byoc_host_program_t *program, const char *name) {
-  return byoc_text_map_get(&program->event_names, name);
+  return byoc_string_map_get(&program->event_names, name);
 }
 
 byoc_host_memory_t *byoc_host_find_memory(const byoc_host_program_t *program, const byoc_host_device_t *device,
@@ -93,7 +93,7 @@ byoc_host_event_t *byoc_host_event_create(byoc_host_program_t *program, const ch
                                .device = device,
                                .count = count};
   if (event->name == NULL || !byoc_vector_reserve(&program->events, program->arena.allocator, 1) ||
-      !byoc_text_map_put(&program->event_names, event->name, event)) {
+      !byoc_string_map_put(&program->event_names, event->name, event)) {
     return NULL;
   }
   program->events.data[program->events.count++] = event;
@@ -110,7 +110,7 @@ void byoc_host_keep_events(byoc_host_program_t *program, const bool *is_kept) {
   for (size_t k = 0; k < program->events.count; ++k) {
     byoc_host_event_t *event = program->events.data[k];
     if (!is_kept[k]) {
-      (void)byoc_text_map_put(&program->event_names, event->name, NULL); // it is there, so nothing is allocated
+      (void)byoc_string_map_put(&program->event_names, event->name, NULL); // it is there, so nothing is allocated
       continue;
     }
     event->index = (uint32_t)kept;

@@ -55,7 +55,7 @@ static byoc_host_range_t rest_of(byoc_host_range_t a, byoc_host_range_t b) {
 }
 
 static byoc_host_range_t symbol_range(const byoc_host_ranges_t *ranges, const char *name) {
-  const uintptr_t index = (uintptr_t)byoc_text_map_get(&ranges->program->symbol_indices, name);
+  const uintptr_t index = (uintptr_t)byoc_string_map_get(&ranges->program->symbol_indices, name);
   byoc_host_range_t range = index != 0 ? ranges->symbols[index - 1] : any();
   range.may_saturate = false; // a symbol has its value exactly
   return range;
@@ -115,9 +115,9 @@ static byoc_host_range_t range_of_index(const byoc_host_ranges_t *ranges, const 
                              false};
   if (step.most < 0) range = (byoc_host_range_t){byoc_dim_add(stop.least, 1), start.most, range.divisor, false};
   // The last value of a loop of known ends may lie in front of its stop.
-  const int64_t turns = byoc_host_turns_of(ranges, count);
-  if (turns > 0) {
-    const int64_t last = byoc_dim_add(start.least, byoc_dim_mul(turns - 1, step.least));
+  const int64_t iterations = byoc_host_iterations_of(ranges, count);
+  if (iterations > 0) {
+    const int64_t last = byoc_dim_add(start.least, byoc_dim_mul(iterations - 1, step.least));
     *(step.most < 0 ? &range.least : &range.most) = last;
   }
   return range;
@@ -161,32 +161,32 @@ bool byoc_host_ranges_init(byoc_host_ranges_t *ranges, const byoc_host_program_t
   return true;
 }
 
-static int64_t turns_between(int64_t start, int64_t stop, int64_t step) {
+static int64_t iterations_between(int64_t start, int64_t stop, int64_t step) {
   const int64_t way = step > 0 ? byoc_dim_sub(stop, start) : byoc_dim_sub(start, stop);
   const int64_t size = step > 0 ? step : byoc_dim_sub(0, step);
   return way > 0 ? byoc_dim_ceildiv(way, size) : 0;
 }
 
-int64_t byoc_host_turns_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count) {
+int64_t byoc_host_iterations_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count) {
   const byoc_host_range_t start = byoc_host_range_of(ranges, count->start);
   const byoc_host_range_t stop = byoc_host_range_of(ranges, count->stop);
   const byoc_host_range_t step = byoc_host_range_of(ranges, count->step);
   if (start.least != start.most || stop.least != stop.most || step.least != step.most || step.least == 0) return -1;
-  return turns_between(start.least, stop.least, step.least);
+  return iterations_between(start.least, stop.least, step.least);
 }
 
-uint64_t byoc_host_constant_turns_of(const byoc_host_instruction_t *instruction) {
-  uint64_t turns = 1;
+uint64_t byoc_host_constant_iterations_of(const byoc_host_instruction_t *instruction) {
+  uint64_t iterations = 1;
   for (const byoc_host_instruction_t *at = instruction->region->owner; at != NULL; at = at->region->owner) {
     const byoc_host_count_t *count = at->count;
     if (count == NULL || !byoc_dim_is_constant(count->start) || !byoc_dim_is_constant(count->stop) ||
         !byoc_dim_is_constant(count->step) || count->step.constant == 0) {
       continue;
     }
-    const int64_t around = turns_between(count->start.constant, count->stop.constant, count->step.constant);
-    if (__builtin_mul_overflow(turns, (uint64_t)around, &turns)) return UINT64_MAX;
+    const int64_t around = iterations_between(count->start.constant, count->stop.constant, count->step.constant);
+    if (__builtin_mul_overflow(iterations, (uint64_t)around, &iterations)) return UINT64_MAX;
   }
-  return turns;
+  return iterations;
 }
 
 byoc_host_range_t byoc_host_range_of_offset(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *buffer) {
@@ -236,7 +236,7 @@ static bool add_dim(const byoc_host_ranges_t *ranges, byoc_dim_t dim, int64_t fa
   const byoc_dim_expr_t *e = dim.expr;
   switch (e->kind) {
   case BYOC_DIM_SYMBOL: {
-    const uintptr_t index = (uintptr_t)byoc_text_map_get(&ranges->program->symbol_indices, e->symbol);
+    const uintptr_t index = (uintptr_t)byoc_string_map_get(&ranges->program->symbol_indices, e->symbol);
     if (index == 0 || factor == 0) return index != 0;
     const byoc_host_linear_t *let = ranges->lets[index - 1];
     byoc_host_linear_t with = *sum;

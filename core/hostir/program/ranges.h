@@ -43,9 +43,9 @@ byoc_host_range_t byoc_host_range_of_offset(const byoc_host_ranges_t *ranges, co
 bool byoc_host_stays_inside(const byoc_host_ranges_t *ranges, const byoc_host_buffer_t *view);
 // How often an instruction runs at most, if it does: the iterations of the loops around it. Those that are not constant
 // count as one.
-uint64_t byoc_host_constant_turns_of(const byoc_host_instruction_t *instruction);
+uint64_t byoc_host_constant_iterations_of(const byoc_host_instruction_t *instruction);
 // The number of iterations of a loop that counts; -1 if it is not known.
-int64_t byoc_host_turns_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count);
+int64_t byoc_host_iterations_of(const byoc_host_ranges_t *ranges, const byoc_host_count_t *count);
 
 // False if the dimension is no such sum, may saturate, or needs a symbol that gets its value in several places. The
 // symbols of LETs are replaced by their sums, where a LET computes one.

@@ -66,7 +66,7 @@ static bool parse_symbol(byoc_host_parser_t *parser, byoc_host_instruction_t *i)
 
 // The index of a declared symbol.
 static bool find_symbol(byoc_host_parser_t *parser, const char *name, size_t offset, uint32_t *out_symbol) {
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&parser->program->symbol_indices, name);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&parser->program->symbol_indices, name);
   if (index == 0) return byoc_lexer_fail_at(&parser->lexer, offset, "there is no symbol %s", name);
   *out_symbol = (uint32_t)(index - 1);
   return true;

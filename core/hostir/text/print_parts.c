@@ -43,13 +43,13 @@ static uint64_t place(byoc_host_data_t *file, const void *data, size_t size_byte
   static const uint8_t zeros[BYOC_BUFFER_ALIGNMENT];
   char key[64];
   snprintf(key, sizeof(key), "%s-%zu", digits, size_bytes);
-  uintptr_t known = (uintptr_t)byoc_text_map_get(&file->offsets, key);
+  uintptr_t known = (uintptr_t)byoc_string_map_get(&file->offsets, key);
   if (known != 0) return known - 1;
   const size_t padding = (size_t)(-file->size_bytes % BYOC_BUFFER_ALIGNMENT);
   const uint64_t offset = file->size_bytes + padding;
   file->failed = file->failed || !byoc_vector_push(&file->parts, file->allocator, (byoc_bytes_t){zeros, padding}) ||
                  !byoc_vector_push(&file->parts, file->allocator, (byoc_bytes_t){data, size_bytes}) ||
-                 !byoc_text_map_put(&file->offsets, key, (void *)((uintptr_t)offset + 1));
+                 !byoc_string_map_put(&file->offsets, key, (void *)((uintptr_t)offset + 1));
   file->size_bytes = offset + size_bytes;
   return offset;
 }

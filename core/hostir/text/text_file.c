@@ -4,7 +4,7 @@
 
 void byoc_host_data_init(byoc_host_data_t *data, byoc_allocator_t allocator) {
   *data = (byoc_host_data_t){.allocator = allocator};
-  byoc_text_map_init(&data->offsets, allocator);
+  byoc_string_map_init(&data->offsets, allocator);
 }
 
 void byoc_host_data_deinit(byoc_host_data_t *data) {

@@ -247,14 +247,14 @@ static void know(byoc_host_order_t *o, uint32_t symbol, byoc_host_order_known_t 
 }
 
 // Iteration by iteration.
-static byoc_status_t walk_turns(byoc_host_order_t *o, const byoc_host_count_t *count, int64_t turns,
-                                const byoc_host_region_t *body) {
+static byoc_status_t walk_iterations(byoc_host_order_t *o, const byoc_host_count_t *count, int64_t iterations,
+                                     const byoc_host_region_t *body) {
   const int64_t start = byoc_host_range_of(&o->ranges, count->start).least; // the only value, as iterations are counted
   const int64_t step = byoc_host_range_of(&o->ranges, count->step).least;
   const size_t number = o->number, nested = count_nested(body);
-  for (int64_t turn = 0; turn < turns; ++turn) {
+  for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     o->number = number;
-    know(o, count->symbol, BYOC_HOST_ORDER_VALUE, start + turn * step);
+    know(o, count->symbol, BYOC_HOST_ORDER_VALUE, start + iteration * step);
     BYOC_RETURN_IF_ERROR(walk_region(o, body));
   }
   o->number = number + nested;
@@ -263,8 +263,8 @@ static byoc_status_t walk_turns(byoc_host_order_t *o, const byoc_host_count_t *c
 
 // Walks the body until no iteration adds to the state. Iterations whose numbers are equal modulo the period refer to
 // the same elements of sets, so one state is kept for each remainder.
-static byoc_status_t walk_any_turns(byoc_host_order_t *o, const byoc_host_count_t *count,
-                                    const byoc_host_region_t *body) {
+static byoc_status_t walk_any_iterations(byoc_host_order_t *o, const byoc_host_count_t *count,
+                                         const byoc_host_region_t *body) {
   int64_t start = 0, step = 0;
   const bool knows_symbol = count != NULL && byoc_host_order_value(o, count->start, o->period, &start) &&
                             byoc_host_order_value(o, count->step, o->period, &step);
@@ -277,15 +277,15 @@ static byoc_status_t walk_any_turns(byoc_host_order_t *o, const byoc_host_count_
   o->is_exact = false;
   byoc_status_t status = BYOC_OK;
   uint32_t unchanged = 0;
-  for (uint64_t turn = 0; status == BYOC_OK; ++turn) {
-    state_t *head = &heads[turn % period];
+  for (uint64_t iteration = 0; status == BYOC_OK; ++iteration) {
+    state_t *head = &heads[iteration % period];
     const bool brings_new = head->rows == NULL || has_more(o, head);
     unchanged = brings_new ? 0 : unchanged + 1;
     if (unchanged == period) break;
     if (head->rows != NULL) join_kept(o, head);
     if (brings_new && !keep(o, head)) status = byoc_diag_out_of_memory(o->diag);
     o->number = number;
-    const int64_t value = knows_symbol ? (start + (int64_t)(turn % period) * step) % period : 0;
+    const int64_t value = knows_symbol ? (start + (int64_t)(iteration % period) * step) % period : 0;
     if (count != NULL) {
       know(o, count->symbol, knows_symbol ? BYOC_HOST_ORDER_RESIDUE : BYOC_HOST_ORDER_UNKNOWN, value);
     }
@@ -303,13 +303,13 @@ static byoc_status_t walk_any_turns(byoc_host_order_t *o, const byoc_host_count_
 
 static byoc_status_t walk_loop(byoc_host_order_t *o, const byoc_host_instruction_t *i) {
   const byoc_host_region_t *body = &i->regions[0];
-  const int64_t turns = i->count != NULL ? byoc_host_turns_of(&o->ranges, i->count) : -1;
+  const int64_t iterations = i->count != NULL ? byoc_host_iterations_of(&o->ranges, i->count) : -1;
   const uint64_t nested = count_nested(body) + 1;
-  if (o->is_exact && turns >= 0 && (uint64_t)turns <= o->budget / nested) {
-    o->budget -= (uint64_t)turns * nested;
-    BYOC_RETURN_IF_ERROR(walk_turns(o, i->count, turns, body));
+  if (o->is_exact && iterations >= 0 && (uint64_t)iterations <= o->budget / nested) {
+    o->budget -= (uint64_t)iterations * nested;
+    BYOC_RETURN_IF_ERROR(walk_iterations(o, i->count, iterations, body));
   } else {
-    BYOC_RETURN_IF_ERROR(walk_any_turns(o, i->count, body));
+    BYOC_RETURN_IF_ERROR(walk_any_iterations(o, i->count, body));
   }
   if (i->count != NULL) o->known[i->count->symbol] = BYOC_HOST_ORDER_UNKNOWN;
   return BYOC_OK;

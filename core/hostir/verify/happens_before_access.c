@@ -16,7 +16,7 @@ static bool find_value(const byoc_host_order_t *o, byoc_dim_t dim, int64_t *out_
   if (byoc_dim_is_constant(dim)) return true;
   if (byoc_dim_is_unknown(dim)) return false;
   if (dim.expr->kind == BYOC_DIM_SYMBOL) {
-    const uintptr_t index = (uintptr_t)byoc_text_map_get(&o->program->symbol_indices, dim.expr->symbol);
+    const uintptr_t index = (uintptr_t)byoc_string_map_get(&o->program->symbol_indices, dim.expr->symbol);
     if (index == 0 || o->known[index - 1] != BYOC_HOST_ORDER_VALUE) return false;
     *out_value = o->values[index - 1];
     return true;
@@ -36,7 +36,7 @@ static bool find_residue(const byoc_host_order_t *o, byoc_dim_t dim, uint32_t co
   if (byoc_dim_is_unknown(dim)) return false;
   const byoc_dim_expr_t *e = dim.expr;
   if (e->kind == BYOC_DIM_SYMBOL) {
-    const uintptr_t index = (uintptr_t)byoc_text_map_get(&o->program->symbol_indices, e->symbol);
+    const uintptr_t index = (uintptr_t)byoc_string_map_get(&o->program->symbol_indices, e->symbol);
     if (index == 0 || o->known[index - 1] == BYOC_HOST_ORDER_UNKNOWN || o->period % count != 0) return false;
     *out_value = byoc_dim_mod(o->values[index - 1], count);
     return true;

@@ -142,11 +142,11 @@ static uint64_t copied_by_kernel(const byoc_host_instruction_t *i, bool in_place
 uint64_t byoc_host_copied_bytes(const byoc_host_program_t *program, bool in_place) {
   uint64_t bytes = 0;
   BYOC_HOST_FOR_EACH(i, program) {
-    const uint64_t turns = byoc_host_constant_turns_of(i);
-    if (i->op == BYOC_HOST_KERNEL) bytes += turns * copied_by_kernel(i, in_place);
+    const uint64_t iterations = byoc_host_constant_iterations_of(i);
+    if (i->op == BYOC_HOST_KERNEL) bytes += iterations * copied_by_kernel(i, in_place);
     if (i->op != BYOC_HOST_COPY || (in_place && byoc_host_is_kept_copy(i))) continue;
     const bool is_on_host = i->operands.data[0]->device == NULL && i->results.data[0]->device == NULL;
-    if (is_on_host) bytes += turns * i->operands.data[0]->size_bytes;
+    if (is_on_host) bytes += iterations * i->operands.data[0]->size_bytes;
   }
   return bytes;
 }
@@ -156,7 +156,7 @@ byoc_host_moved_t byoc_host_moved_bytes(const byoc_host_program_t *program, cons
   BYOC_HOST_FOR_EACH(i, program) {
     if (i->op != BYOC_HOST_COPY) continue;
     const byoc_host_buffer_t *from = i->operands.data[0], *to = i->results.data[0];
-    const uint64_t bytes = byoc_host_constant_turns_of(i) * from->size_bytes;
+    const uint64_t bytes = byoc_host_constant_iterations_of(i) * from->size_bytes;
     const bool goes_in = from->device == NULL && to->device == device;
     const bool comes_out = from->device == device && to->device == NULL;
     if (!byoc_type_is_static(from->type)) {

@@ -278,7 +278,7 @@ static byoc_status_t check_copy(byoc_host_verifier_t *v, const byoc_host_instruc
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but their sizes are not known", to->name,
                                    from->name);
   }
-  if (byoc_host_verify_holds_texts(from) != byoc_host_verify_holds_texts(to)) {
+  if (byoc_host_verify_holds_strings(from) != byoc_host_verify_holds_strings(to)) {
     return byoc_host_verify_refuse(v, "buffer '%s' is copied from '%s', but only one of them holds strings", to->name,
                                    from->name);
   }

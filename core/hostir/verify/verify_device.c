@@ -56,7 +56,7 @@ const char *byoc_host_verify_place(const byoc_host_verifier_t *v, const byoc_hos
   if (buffer->is_value && (buffer->kind != BYOC_HOST_BUFFER_LOCAL || !byoc_type_is_tensor(buffer->type))) {
     return "is on a device, but is no tensor that the program makes";
   }
-  if (byoc_host_verify_holds_texts(buffer)) return "is on a device, but holds strings";
+  if (byoc_host_verify_holds_strings(buffer)) return "is on a device, but holds strings";
   const bool has_place = buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value;
   if (!has_place || buffer->offset_bytes == BYOC_HOST_OFFSET_NONE) return NULL;
   const char *what = check_planned(v, buffer);
@@ -299,7 +299,7 @@ static byoc_status_t check_launch(byoc_host_verifier_t *v, const byoc_host_instr
 static byoc_status_t check_fill(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   const uint32_t bits = byoc_dtype_bits(i->results.data[0]->type->dtype);
   const bool fits = bits >= 64 || i->pattern >> (bits < 8 ? 8 : bits) == 0;
-  if (bits <= 64 && !byoc_host_verify_holds_texts(i->results.data[0]) && fits) return BYOC_OK;
+  if (bits <= 64 && !byoc_host_verify_holds_strings(i->results.data[0]) && fits) return BYOC_OK;
   return byoc_host_verify_refuse(v, "the elements of buffer '%s' cannot have these bits", i->results.data[0]->name);
 }
 

@@ -92,7 +92,7 @@ byoc_status_t byoc_host_verify_refuse(byoc_host_verifier_t *v, const char *forma
 byoc_byte_range_t byoc_host_verify_bytes(const byoc_host_verifier_t *v, const byoc_host_buffer_t *buffer);
 
 // Strings are pointers: other bytes must not be read as strings.
-static inline bool byoc_host_verify_holds_texts(const byoc_host_buffer_t *buffer) {
+static inline bool byoc_host_verify_holds_strings(const byoc_host_buffer_t *buffer) {
   return byoc_type_is_tensor(buffer->type) && buffer->type->dtype == BYOC_DTYPE_STRING;
 }
 
@@ -198,7 +198,7 @@ byoc_status_t byoc_host_verify_write_slice(byoc_host_verifier_t *v, const byoc_h
 byoc_status_t byoc_host_verify_leave_slices(byoc_host_verifier_t *v, byoc_host_scope_t *scope);
 byoc_status_t byoc_host_verify_join_slices(byoc_host_verifier_t *v, const byoc_host_scope_t cases[2]);
 // After a loop of a known number of iterations.
-byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc_host_count_t *count, int64_t turns,
-                                             const byoc_host_scope_t *body);
+byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc_host_count_t *count,
+                                             int64_t iterations, const byoc_host_scope_t *body);
 
 #endif // BYOC_CORE_HOSTIR_VERIFY_VERIFY_INTERNAL_H_

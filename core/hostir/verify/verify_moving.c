@@ -76,10 +76,11 @@ byoc_status_t byoc_host_verify_join_slices(byoc_host_verifier_t *v, const byoc_h
 }
 
 // All bytes that a loop writes if each iteration writes `slice`, `stride` bytes behind the one before.
-static byoc_status_t note_turns(byoc_host_verifier_t *v, byoc_host_slice_t slice, int64_t stride, int64_t turns) {
+static byoc_status_t note_iterations(byoc_host_verifier_t *v, byoc_host_slice_t slice, int64_t stride,
+                                     int64_t iterations) {
   const int64_t size = slice.end - slice.begin;
   int64_t way = 0;
-  if (__builtin_mul_overflow(stride, turns - 1, &way)) return BYOC_OK;
+  if (__builtin_mul_overflow(stride, iterations - 1, &way)) return BYOC_OK;
   const int64_t *const far = way > 0 ? &slice.end : &slice.begin;
   int64_t moved = 0;
   if (__builtin_add_overflow(*far, way, &moved)) return BYOC_OK;
@@ -87,9 +88,9 @@ static byoc_status_t note_turns(byoc_host_verifier_t *v, byoc_host_slice_t slice
     *(way > 0 ? &slice.end : &slice.begin) = moved;
     return note(v, &slice);
   }
-  if (turns > MOST_APART || turns > MOST_APART_ALL - v->apart_count) return BYOC_OK;
-  v->apart_count += turns;
-  for (int64_t turn = 0; turn < turns; ++turn) {
+  if (iterations > MOST_APART || iterations > MOST_APART_ALL - v->apart_count) return BYOC_OK;
+  v->apart_count += iterations;
+  for (int64_t iteration = 0; iteration < iterations; ++iteration) {
     BYOC_RETURN_IF_ERROR(note(v, &slice));
     slice.begin += stride;
     slice.end += stride;
@@ -97,8 +98,8 @@ static byoc_status_t note_turns(byoc_host_verifier_t *v, byoc_host_slice_t slice
   return BYOC_OK;
 }
 
-byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc_host_count_t *count, int64_t turns,
-                                             const byoc_host_scope_t *body) {
+byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc_host_count_t *count,
+                                             int64_t iterations, const byoc_host_scope_t *body) {
   for (size_t k = 0; k < body->slices.count; ++k) {
     byoc_host_slice_t slice = body->slices.data[k];
     const byoc_host_life_t *life = &v->lives[slice.root];
@@ -111,7 +112,7 @@ byoc_status_t byoc_host_verify_repeat_slices(byoc_host_verifier_t *v, const byoc
                            __builtin_mul_overflow(factor, step.least, &stride) ||
                            __builtin_add_overflow(slice.begin, first, &slice.begin) ||
                            __builtin_add_overflow(slice.end, first, &slice.end);
-    if (!overflows) BYOC_RETURN_IF_ERROR(note_turns(v, slice, stride, turns));
+    if (!overflows) BYOC_RETURN_IF_ERROR(note_iterations(v, slice, stride, iterations));
   }
   return BYOC_OK;
 }

@@ -21,7 +21,7 @@ static byoc_status_t check_buffer(byoc_host_verifier_t *v, const byoc_host_buffe
     if (byoc_host_buffer_moves(buffer) && buffer->offset_bytes != 0) what = "has two offsets";
     if (buffer->is_value || byoc_host_buffer_in_cell(base)) what = "is a view, but its bytes are in a cell";
     if (base->kind == BYOC_HOST_BUFFER_VIEW) what = "is a view of a view";
-    if (byoc_host_verify_holds_texts(buffer) != byoc_host_verify_holds_texts(base)) {
+    if (byoc_host_verify_holds_strings(buffer) != byoc_host_verify_holds_strings(base)) {
       what = "is a view that reads strings as numbers, or numbers as strings";
     }
   } else if (buffer->kind == BYOC_HOST_BUFFER_LOCAL && !buffer->is_value && buffer->device == NULL &&
@@ -48,7 +48,7 @@ static bool leaf_is_bound(void *self, byoc_dim_t leaf) {
   leaf_t *search = self;
   search->missing = leaf;
   if (byoc_dim_is_unknown(leaf)) return false;
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&search->v->program->symbol_indices, leaf.expr->symbol);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&search->v->program->symbol_indices, leaf.expr->symbol);
   return index != 0 && search->v->is_bound[index - 1];
 }
 
@@ -115,7 +115,7 @@ static byoc_status_t bind(byoc_host_verifier_t *v, uint32_t symbol) {
 static bool is_of_inputs(void *self, byoc_dim_t leaf) {
   const byoc_host_verifier_t *v = self;
   if (byoc_dim_is_unknown(leaf)) return false;
-  uintptr_t index = (uintptr_t)byoc_text_map_get(&v->program->symbol_indices, leaf.expr->symbol);
+  uintptr_t index = (uintptr_t)byoc_string_map_get(&v->program->symbol_indices, leaf.expr->symbol);
   return index != 0 && index <= v->program->input_symbol_count;
 }
 

@@ -25,7 +25,7 @@ typedef struct binding_t {
 
 static bool is_bound(void *self, byoc_dim_t leaf) {
   const binding_t *binding = self;
-  return !byoc_dim_is_unknown(leaf) && byoc_text_map_get(&binding->values, leaf.expr->symbol) != NULL;
+  return !byoc_dim_is_unknown(leaf) && byoc_string_map_get(&binding->values, leaf.expr->symbol) != NULL;
 }
 
 // A symbol that the call does not give is that dimension of the first tensor that has it.
@@ -34,7 +34,7 @@ static byoc_status_t bind_dims(binding_t *binding, const byoc_host_buffer_t *buf
   for (int32_t d = 0; byoc_type_is_tensor(type) && type->rank == declared->rank && d < type->rank; ++d) {
     const byoc_dim_t dim = declared->dims[d];
     if (byoc_dim_is_constant(dim) || dim.expr->kind != BYOC_DIM_SYMBOL || is_bound(binding, dim)) continue;
-    if (!byoc_text_map_put(&binding->values, dim.expr->symbol, (void *)(uintptr_t)&type->dims[d])) {
+    if (!byoc_string_map_put(&binding->values, dim.expr->symbol, (void *)(uintptr_t)&type->dims[d])) {
       return byoc_diag_out_of_memory(binding->v->diag);
     }
   }
@@ -99,7 +99,7 @@ static byoc_status_t check_texts(byoc_host_verifier_t *v, const byoc_host_instru
     const byoc_host_buffer_t *buffer = k < inputs ? i->operands.data[k] : i->results.data[k - inputs];
     if (i->kernel->parameters.data[k]->dtype != BYOC_DTYPE_U64) continue;
     if (first == NULL) first = buffer;
-    if (byoc_host_verify_holds_texts(first) == byoc_host_verify_holds_texts(buffer)) continue;
+    if (byoc_host_verify_holds_strings(first) == byoc_host_verify_holds_strings(buffer)) continue;
     return byoc_host_verify_refuse(v, "of '%s' and '%s' only one holds strings", first->name, buffer->name);
   }
   return BYOC_OK;
@@ -109,7 +109,7 @@ static byoc_status_t check_parameters(binding_t *binding, const byoc_host_instru
   const byoc_loop_kernel_t *kernel = i->kernel;
   byoc_host_verifier_t *v = binding->v;
   for (size_t k = 0; k < kernel->symbols.count; ++k) {
-    if (!byoc_text_map_put(&binding->values, kernel->symbols.data[k], &i->dims[k])) {
+    if (!byoc_string_map_put(&binding->values, kernel->symbols.data[k], &i->dims[k])) {
       return byoc_diag_out_of_memory(v->diag);
     }
   }
@@ -138,7 +138,7 @@ byoc_status_t byoc_host_verify_kernel(byoc_host_verifier_t *v, const byoc_host_i
                                    i->operands.count, i->results.count, kernel->input_count, kernel->output_count);
   }
   binding_t binding = {.v = v};
-  byoc_text_map_init(&binding.values, v->program->arena.allocator);
+  byoc_string_map_init(&binding.values, v->program->arena.allocator);
   byoc_status_t status = check_parameters(&binding, i);
   byoc_map_deinit(&binding.values);
   return status;
@@ -206,7 +206,7 @@ byoc_status_t byoc_host_verify_function(byoc_host_verifier_t *v, const byoc_host
                                    i->operands.count, i->results.count, body->parameters.count, body->results.count);
   }
   binding_t binding = {.v = v};
-  byoc_text_map_init(&binding.values, v->program->arena.allocator);
+  byoc_string_map_init(&binding.values, v->program->arena.allocator);
   byoc_status_t status = check_values(&binding, i, body);
   byoc_map_deinit(&binding.values);
   return status == BYOC_OK ? check_bound(v, i, body->parameters.count) : status;

@@ -348,7 +348,7 @@ byoc_status_t byoc_host_verify_join(byoc_host_verifier_t *v, const byoc_host_sco
 }
 
 // Bytes that each iteration writes are written after the first one.
-static byoc_status_t note_turn(byoc_host_verifier_t *v, const byoc_host_change_t *end) {
+static byoc_status_t note_iteration(byoc_host_verifier_t *v, const byoc_host_change_t *end) {
   for (size_t k = 0; k < end->life.written.count; ++k) {
     BYOC_RETURN_IF_ERROR(byoc_host_verify_note(v, v->program->buffers.data[end->buffer], end->life.written.ranges[k]));
   }
@@ -357,7 +357,7 @@ static byoc_status_t note_turn(byoc_host_verifier_t *v, const byoc_host_change_t
 
 byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_instruction_t *loop,
                                       const byoc_host_scope_t *body) {
-  const int64_t turns = loop->count != NULL ? byoc_host_turns_of(&v->ranges, loop->count) : -1;
+  const int64_t iterations = loop->count != NULL ? byoc_host_iterations_of(&v->ranges, loop->count) : -1;
   for (size_t k = 0; k < body->ends.count; ++k) {
     const byoc_host_change_t *end = &body->ends.data[k];
     const byoc_host_buffer_t *buffer = v->program->buffers.data[end->buffer];
@@ -370,7 +370,7 @@ byoc_status_t byoc_host_verify_repeat(byoc_host_verifier_t *v, const byoc_host_i
     if (before->alive && end->life.lives + !end->life.alive != before->lives) {
       return byoc_host_verify_refuse(v, "buffer '%s' is freed in the body of a loop, but began outside", buffer->name);
     }
-    if (turns > 0 && before->alive) BYOC_RETURN_IF_ERROR(note_turn(v, end));
+    if (iterations > 0 && before->alive) BYOC_RETURN_IF_ERROR(note_iteration(v, end));
   }
-  return turns > 0 ? byoc_host_verify_repeat_slices(v, loop->count, turns, body) : BYOC_OK;
+  return iterations > 0 ? byoc_host_verify_repeat_slices(v, loop->count, iterations, body) : BYOC_OK;
 }

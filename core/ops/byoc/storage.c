@@ -122,8 +122,8 @@ static bool is_turn(const byoc_value_t *value) {
 }
 
 // value = turn * *factor + *constant, for one such iteration; without one, *turn stays NULL.
-static bool follows_turn(const byoc_value_t *value, int depth, byoc_value_t **turn, int64_t *factor,
-                         int64_t *constant) {
+static bool follows_iteration(const byoc_value_t *value, int depth, byoc_value_t **iteration, int64_t *factor,
+                              int64_t *constant) {
   if (byoc_value_scalar_i64(value, constant)) {
     *factor = 0;
     return true;
@@ -131,8 +131,8 @@ static bool follows_turn(const byoc_value_t *value, int depth, byoc_value_t **tu
   if (is_turn(value)) {
     *constant = 0;
     *factor = 1;
-    if (*turn != NULL && *turn != value) return false;
-    *turn = (byoc_value_t *)(uintptr_t)value;
+    if (*iteration != NULL && *iteration != value) return false;
+    *iteration = (byoc_value_t *)(uintptr_t)value;
     return true;
   }
   const byoc_node_t *node = byoc_value_producer(value);
@@ -140,8 +140,8 @@ static bool follows_turn(const byoc_value_t *value, int depth, byoc_value_t **tu
              subtracts = node != NULL && byoc_node_is_onnx(node, "Sub");
   int64_t factors[2], constants[2];
   if ((!adds && !subtracts) || depth == 0 ||
-      !follows_turn(node->operands[0], depth - 1, turn, &factors[0], &constants[0]) ||
-      !follows_turn(node->operands[1], depth - 1, turn, &factors[1], &constants[1])) {
+      !follows_iteration(node->operands[0], depth - 1, iteration, &factors[0], &constants[0]) ||
+      !follows_iteration(node->operands[1], depth - 1, iteration, &factors[1], &constants[1])) {
     return false;
   }
   return adds ? !__builtin_add_overflow(factors[0], factors[1], factor) &&
@@ -164,12 +164,14 @@ bool byoc_gathers_turning_part(const byoc_node_t *node, byoc_value_t **out_turn,
     if (whole->dims[d].constant != 1) return false;
   }
   int64_t factor = 0, first = 0;
-  if (!follows_turn(node->operands[1], 4, out_turn, &factor, &first) || *out_turn == NULL) return false;
+  if (!follows_iteration(node->operands[1], 4, out_turn, &factor, &first) || *out_turn == NULL) return false;
   // Kernels compute negative indices and those that are clamped.
-  const int64_t turns = byoc_static_loop_turns((*out_turn)->block->owner), size = (int64_t)row_bytes(whole, axis);
+  const int64_t iterations = byoc_static_loop_iterations((*out_turn)->block->owner),
+                size = (int64_t)row_bytes(whole, axis);
   int64_t last = 0;
-  if (turns < 1 || __builtin_mul_overflow(factor, turns - 1, &last) || __builtin_add_overflow(first, last, &last) ||
-      first < 0 || last < 0 || first >= whole->dims[axis].constant || last >= whole->dims[axis].constant) {
+  if (iterations < 1 || __builtin_mul_overflow(factor, iterations - 1, &last) ||
+      __builtin_add_overflow(first, last, &last) || first < 0 || last < 0 || first >= whole->dims[axis].constant ||
+      last >= whole->dims[axis].constant) {
     return false;
   }
   *out_offset_bytes = first * size;
@@ -195,9 +197,9 @@ byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64
 }
 
 byoc_node_t *byoc_turning_part_create(byoc_block_t *block, byoc_node_t *before, byoc_value_t *operand,
-                                      byoc_value_t *turn, int64_t offset_bytes, int64_t step_bytes,
+                                      byoc_value_t *iteration, int64_t offset_bytes, int64_t step_bytes,
                                       const byoc_type_t *type) {
-  byoc_value_t *operands[] = {operand, turn};
+  byoc_value_t *operands[] = {operand, iteration};
   byoc_node_t *node = byoc_node_create(block, before, "byoc", "Part", 1, operands, 2, 1);
   if (node == NULL || !byoc_attributes_set_int(&node->attributes, BYOC_PART_OFFSET, offset_bytes) ||
       !byoc_attributes_set_int(&node->attributes, BYOC_PART_STEP, step_bytes)) {

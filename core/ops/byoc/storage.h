@@ -34,7 +34,7 @@ byoc_node_t *byoc_join_create(byoc_node_t *before, byoc_value_t *const *operands
 byoc_node_t *byoc_part_create(byoc_node_t *before, byoc_value_t *operand, uint64_t offset_bytes,
                               const byoc_type_t *type);
 byoc_node_t *byoc_turning_part_create(byoc_block_t *block, byoc_node_t *before, byoc_value_t *operand,
-                                      byoc_value_t *turn, int64_t offset_bytes, int64_t step_bytes,
+                                      byoc_value_t *iteration, int64_t offset_bytes, int64_t step_bytes,
                                       const byoc_type_t *type);
 
 #endif // BYOC_CORE_OPS_BYOC_STORAGE_H_

@@ -75,7 +75,7 @@ static byoc_value_t *write_patterns(byoc_writer_t *w, size_t count) {
     w->failed |= !patterns[i];
     byoc_string_deinit(&translated);
   }
-  return w->failed ? NULL : byoc_write_texts(w, "patterns", count, patterns);
+  return w->failed ? NULL : byoc_write_strings(w, "patterns", count, patterns);
 }
 
 // Counts the tokens of each string, which gives the shape of the result.
@@ -92,16 +92,16 @@ static byoc_status_t expand_tokenizer(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_value_t *given[] = {x, write_patterns(&w, count),
                            byoc_write_vector(&w, "settings", BYOC_DTYPE_I64, 3, settings)};
   const byoc_type_t *type = byoc_type_tensor(arena, BYOC_DTYPE_I64, x->type->rank, x->type->dims);
-  byoc_value_t *most = byoc_write_most(&w, byoc_write_text(&w, "token_count", given, 3, type));
+  byoc_value_t *most = byoc_write_most(&w, byoc_write_string(&w, "token_count", given, 3, type));
   if (has_marks) { // where no text has a token, there are no marks
     byoc_value_t *some = byoc_write_plain(&w, "Min", most, byoc_write_vector(&w, "one", BYOC_DTYPE_I64, 1, &one));
     some = byoc_write_plain(&w, "Mul", some, byoc_write_vector(&w, "marks", BYOC_DTYPE_I64, 1, &two));
     most = byoc_write_plain(&w, "Add", most, some);
   }
-  byoc_value_t *room = byoc_write_room(&w, x, most);
-  byoc_value_t *operands[] = {x, room, given[1], given[2], byoc_write_texts(&w, "padding", 1, &padding)};
+  byoc_value_t *room = byoc_write_scratch(&w, x, most);
+  byoc_value_t *operands[] = {x, room, given[1], given[2], byoc_write_strings(&w, "padding", 1, &padding)};
   if (!w.failed) type = byoc_type_tensor(arena, BYOC_DTYPE_STRING, room->type->rank, room->type->dims);
-  return byoc_write_end(&w, byoc_write_text(&w, "tokens", operands, 5, type), out_changed);
+  return byoc_write_end(&w, byoc_write_string(&w, "tokens", operands, 5, type), out_changed);
 }
 
 static const byoc_op_attribute_t tokenizer_attributes[] = {

@@ -154,7 +154,7 @@ byoc_status_t byoc_ml_infer_labels(byoc_infer_t *infer, const byoc_ml_labels_t *
 byoc_value_t *byoc_ml_write_labels(byoc_writer_t *w, const byoc_ml_labels_t *labels, byoc_value_t *index) {
   size_t count = 0;
   const char *const *texts = byoc_node_texts(w->node, labels->texts, &count);
-  if (count > 0) return byoc_write_plain(w, "Gather", byoc_write_texts(w, "labels", count, texts), index);
+  if (count > 0) return byoc_write_plain(w, "Gather", byoc_write_strings(w, "labels", count, texts), index);
   const int64_t *ints = byoc_node_ints(w->node, labels->ints, &count);
   return byoc_write_plain(w, "Gather", byoc_write_vector(w, "labels", BYOC_DTYPE_I64, (int64_t)count, ints), index);
 }

@@ -145,8 +145,8 @@ static byoc_value_t *write_search(byoc_writer_t *w, byoc_value_t *x, const order
   if (w->failed) return NULL;
   if (order->keys->dtype == BYOC_DTYPE_STRING) {
     byoc_value_t *operands[] = {x, keys};
-    return byoc_write_text(w, "search", operands, 2,
-                           byoc_type_tensor(arena, BYOC_DTYPE_I64, x->type->rank, x->type->dims));
+    return byoc_write_string(w, "search", operands, 2,
+                             byoc_type_tensor(arena, BYOC_DTYPE_I64, x->type->rank, x->type->dims));
   }
   byoc_value_t *none = byoc_ml_number(w, BYOC_DTYPE_I64, -1), *place = byoc_ml_number(w, BYOC_DTYPE_I64, 0);
   for (size_t step = order->room / 2; step > 0; step /= 2) {
@@ -268,7 +268,7 @@ static byoc_status_t expand_label_encoder(byoc_node_t *node, byoc_diag_t *diag, 
   if (has_classes(node)) {
     list_t classes = {.dtype = BYOC_DTYPE_STRING};
     classes.data = byoc_node_texts(node, "classes_strings", &classes.count);
-    const bool is_text = byoc_is_text(node->operands[0]->type);
+    const bool is_text = byoc_is_string(node->operands[0]->type);
     const list_t places = count_up(node, classes.count);
     keys = is_text ? classes : places;
     values = is_text ? places : classes;
@@ -303,7 +303,7 @@ static byoc_status_t expand_mapper(byoc_node_t *node, byoc_diag_t *diag, bool *o
   list_t ints = {.dtype = BYOC_DTYPE_I64}, texts = {.dtype = BYOC_DTYPE_STRING};
   ints.data = byoc_node_ints(node, "cats_int64s", &ints.count);
   texts.data = byoc_node_texts(node, "cats_strings", &texts.count);
-  const bool is_text = byoc_is_text(node->operands[0]->type);
+  const bool is_text = byoc_is_string(node->operands[0]->type);
   const list_t *keys = is_text ? &texts : &ints, *values = is_text ? &ints : &texts;
   default_t otherwise = {0};
   read_default(node, values->dtype, &otherwise);

@@ -32,7 +32,7 @@ static byoc_status_t need_map(const byoc_infer_t *infer, byoc_dtype_predicate_t 
 // A vector of one element for missing keys: 0, or `text`.
 static byoc_value_t *write_nothing(byoc_writer_t *w, byoc_dtype_t dtype, const char *text) {
   const int64_t none = 0;
-  if (dtype == BYOC_DTYPE_STRING) return byoc_write_texts(w, "nothing", 1, &text);
+  if (dtype == BYOC_DTYPE_STRING) return byoc_write_strings(w, "nothing", 1, &text);
   return byoc_write_cast(w, byoc_write_vector(w, "nothing", BYOC_DTYPE_I64, 1, &none), dtype);
 }
 
@@ -139,7 +139,7 @@ static byoc_value_t *write_values(byoc_writer_t *w) {
   values = byoc_write_cast(w, values, BYOC_DTYPE_F64);
   const byoc_type_t *type =
       values ? byoc_type_tensor(&w->node->function->module->arena, to, 1, values->type->dims) : NULL;
-  return type ? byoc_write_text(w, "print_f64", &values, 1, type) : NULL;
+  return type ? byoc_write_string(w, "print_f64", &values, 1, type) : NULL;
 }
 
 // The values in the order of their keys, or each at the index that is its key.

@@ -58,7 +58,7 @@ static byoc_status_t check_tables(byoc_infer_t *infer, int64_t features, int64_t
 }
 
 // Scratch memory for the result of each row in each tree: a weight, or a leaf if leaves have lists of votes.
-static byoc_status_t infer_room(byoc_infer_t *infer) {
+static byoc_status_t infer_workspace(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   const byoc_type_t *x = byoc_operand_type(node, BYOC_FOREST_FEATURES);
   bool failed = false;
@@ -95,7 +95,7 @@ static byoc_status_t infer_forest(byoc_infer_t *infer) {
   const byoc_type_t *x = byoc_operand_type(infer->node, BYOC_FOREST_FEATURES);
   const byoc_dim_t dims[2] = {x->dims[0], byoc_dim_constant(targets)};
   BYOC_RETURN_IF_ERROR(byoc_infer_set(infer, 0, x->dtype, 2, dims));
-  return byoc_has_result(infer->node, 1) ? infer_room(infer) : BYOC_OK;
+  return byoc_has_result(infer->node, 1) ? infer_workspace(infer) : BYOC_OK;
 }
 
 static const byoc_loop_expr_t *load_int(byoc_lower_t *lower, const byoc_node_t *node, uint32_t operand,

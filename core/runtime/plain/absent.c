@@ -11,8 +11,8 @@ int32_t byoc_model_check_cpu(const char *model_name, const char *features, char 
   return BYOC_OK;
 }
 
-int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t *levels, uint32_t count, char *message,
-                                uint64_t size) {
+int32_t byoc_model_check_isa_levels(const char *model_name, const byoc_model_isa_level_t *levels, uint32_t count,
+                                    char *message, uint64_t size) {
   (void)levels, (void)count;
   return byoc_model_check_cpu(model_name, "", message, size);
 }
@@ -30,7 +30,7 @@ int32_t byoc_model_open_weights(const byoc_model_weights_t *weights, const char 
 }
 
 // Never called with devices: byoc refuses to write programs with devices as C source.
-int32_t byoc_devices_create(const byoc_places_t *places, const byoc_runtime_t *runtime,
+int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
                             const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices) {
   (void)places, (void)runtime, (void)callers, (void)caller_count;
   *out_devices = NULL;

@@ -93,7 +93,7 @@ static void join(chunk_t *gap) {
   gap->next = gap->next->next;
 }
 
-void byoc_dnnl_pages_give_back(void *memory) {
+void byoc_dnnl_pages_release(void *memory) {
   chunk_t *chunk = chunk_of(memory), *before = NULL;
   (void)pthread_mutex_lock(&pages_mutex);
   chunk_t **link = &gaps;

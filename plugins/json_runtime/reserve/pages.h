@@ -9,7 +9,7 @@
 int byoc_dnnl_pages_map(void);
 // NULL if no gap is as large. An alignment is a power of two.
 void *byoc_dnnl_pages_take(size_t size_bytes, size_t alignment);
-void byoc_dnnl_pages_give_back(void *memory);
+void byoc_dnnl_pages_release(void *memory);
 int byoc_dnnl_pages_hold(const void *memory);
 // The capacity of the block.
 size_t byoc_dnnl_pages_size(const void *memory);

@@ -46,7 +46,7 @@ static void *spare_calloc(size_t count, size_t size_bytes) {
 
 static void spare_free(void *memory) {
   if (byoc_dnnl_pages_hold(memory))
-    byoc_dnnl_pages_give_back(memory);
+    byoc_dnnl_pages_release(memory);
   else
     free(memory);
 }
@@ -90,14 +90,14 @@ static void *spare_mmap(void *address, size_t size_bytes, int protection, int fl
   if (memory == NULL) return MAP_FAILED;
   memset(memory, 0, all);
   if (mprotect(memory, all, protection) == 0) return memory;
-  byoc_dnnl_pages_give_back(memory);
+  byoc_dnnl_pages_release(memory);
   return MAP_FAILED;
 }
 
 static int spare_munmap(void *memory, size_t size_bytes) {
   if (!byoc_dnnl_pages_hold(memory)) return munmap(memory, size_bytes);
   if (mprotect(memory, byoc_dnnl_pages_size(memory), PROT_READ | PROT_WRITE) != 0) return -1;
-  byoc_dnnl_pages_give_back(memory);
+  byoc_dnnl_pages_release(memory);
   return 0;
 }
 

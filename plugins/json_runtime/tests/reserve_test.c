@@ -29,7 +29,7 @@ static void assert_one_gap(void) {
   void *all = byoc_dnnl_pages_take(RESERVE_BYTES - UNIT, 1);
   assert_non_null(all);
   assert_null(byoc_dnnl_pages_take(1, 1));
-  byoc_dnnl_pages_give_back(all);
+  byoc_dnnl_pages_release(all);
 }
 
 static void test_blocks_are_apart(void **state) {
@@ -53,7 +53,7 @@ static void test_blocks_are_apart(void **state) {
   for (int begin = 0; begin < 3; ++begin) {     // every third one, so that gaps have neighbours on either side
     for (int i = begin; i < count; i += 3) {
       for (size_t k = 0; k < sizes[i]; ++k) assert_int_equal(blocks[i][k], i & 0xff);
-      byoc_dnnl_pages_give_back(blocks[i]);
+      byoc_dnnl_pages_release(blocks[i]);
     }
   }
   assert_one_gap();
@@ -68,7 +68,7 @@ static void test_blocks_are_counted(void **state) {
   void *memory = byoc_dnnl_pages_take(0, 1);
   assert_non_null(memory);
   assert_int_equal(byoc_dnnl_pages_count_taken(), before + 1);
-  byoc_dnnl_pages_give_back(memory);
+  byoc_dnnl_pages_release(memory);
   assert_false(byoc_dnnl_pages_hold(&before));
   assert_false(byoc_dnnl_pages_hold(NULL));
   assert_one_gap();

@@ -40,11 +40,11 @@ static bool push(seeds_t *seeds, const char *path, const byoc_host_program_t *pr
 
 // Adds what lacks, as a build does.
 static byoc_status_t plan(byoc_host_program_t *program, byoc_diag_t *diag) {
-  uint32_t facts = 0;
-  if (!byoc_host_program_facts(program, &facts)) return byoc_diag_out_of_memory(diag);
-  const char *passes = (facts & BYOC_HOST_PLAN) != 0        ? ""
-                       : (facts & BYOC_HOST_LIFETIMES) != 0 ? "plan-memory"
-                                                            : "place-lifetimes,plan-memory";
+  uint32_t properties = 0;
+  if (!byoc_host_program_properties(program, &properties)) return byoc_diag_out_of_memory(diag);
+  const char *passes = (properties & BYOC_HOST_PLAN) != 0        ? ""
+                       : (properties & BYOC_HOST_LIFETIMES) != 0 ? "plan-memory"
+                                                                 : "place-lifetimes,plan-memory";
   BYOC_RETURN_IF_ERROR(byoc_host_pass_run_list(passes, program, NULL, diag));
   return byoc_host_program_verify(program, diag);
 }

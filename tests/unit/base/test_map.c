@@ -8,30 +8,30 @@
 static void text_map_keeps_order(void **state) {
   (void)state;
   byoc_map_t map;
-  byoc_text_map_init(&map, byoc_allocator_system());
-  assert_null(byoc_text_map_get(&map, "nothing"));
+  byoc_string_map_init(&map, byoc_allocator_system());
+  assert_null(byoc_string_map_get(&map, "nothing"));
   static int values[1000];
   char key[32];
   for (int i = 0; i < 1000; i++) {
     snprintf(key, sizeof(key), "key %d", (i * 7919) % 1000);
-    assert_true(byoc_text_map_put(&map, key, &values[i])); // the key is copied
+    assert_true(byoc_string_map_put(&map, key, &values[i])); // the key is copied
   }
   assert_int_equal(map.count, 1000);
   for (int i = 0; i < 1000; i++) {
     snprintf(key, sizeof(key), "key %d", (i * 7919) % 1000);
     assert_string_equal(map.entries[i].text, key);
-    assert_ptr_equal(byoc_text_map_get(&map, key), &values[i]);
+    assert_ptr_equal(byoc_string_map_get(&map, key), &values[i]);
   }
-  assert_true(byoc_text_map_put(&map, "key 5", NULL)); // replaces in place
+  assert_true(byoc_string_map_put(&map, "key 5", NULL)); // replaces in place
   assert_int_equal(map.count, 1000);
-  assert_null(byoc_text_map_get(&map, "key 5"));
-  assert_non_null(byoc_text_map_find(&map, "key 5"));
-  assert_null(byoc_text_map_find(&map, "key 1000"));
+  assert_null(byoc_string_map_get(&map, "key 5"));
+  assert_non_null(byoc_string_map_find(&map, "key 5"));
+  assert_null(byoc_string_map_find(&map, "key 1000"));
   byoc_map_clear(&map);
   assert_int_equal(map.count, 0);
-  assert_null(byoc_text_map_find(&map, "key 5"));
-  assert_true(byoc_text_map_put(&map, "", values));
-  assert_ptr_equal(byoc_text_map_get(&map, ""), values);
+  assert_null(byoc_string_map_find(&map, "key 5"));
+  assert_true(byoc_string_map_put(&map, "", values));
+  assert_ptr_equal(byoc_string_map_get(&map, ""), values);
   byoc_map_deinit(&map);
   byoc_map_deinit(&map);
   byoc_map_deinit(&(byoc_map_t){0});
@@ -57,16 +57,16 @@ static void pointer_map_tells_addresses_apart(void **state) {
 static byoc_status_t fill(void *argument, byoc_allocator_t allocator) {
   (void)argument;
   byoc_map_t map;
-  byoc_text_map_init(&map, allocator);
+  byoc_string_map_init(&map, allocator);
   byoc_status_t status = BYOC_OK;
   char key[32];
   for (int i = 0; i < 100 && status == BYOC_OK; i++) {
     snprintf(key, sizeof(key), "key %d", i);
     size_t count = map.count;
-    if (!byoc_text_map_put(&map, key, argument)) {
+    if (!byoc_string_map_put(&map, key, argument)) {
       status = BYOC_OUT_OF_MEMORY;
       assert_int_equal(map.count, count); // unchanged
-      assert_null(byoc_text_map_find(&map, key));
+      assert_null(byoc_string_map_find(&map, key));
     }
   }
   byoc_map_deinit(&map);
@@ -101,17 +101,17 @@ static void texts_are_kept_apart(void **state) {
   byoc_hasher_t a, b;
   byoc_hasher_init(&a);
   byoc_hasher_init(&b);
-  byoc_hasher_update_text(&a, "ab");
-  byoc_hasher_update_text(&a, "c");
-  byoc_hasher_update_text(&b, "a");
-  byoc_hasher_update_text(&b, "bc");
+  byoc_hasher_update_string(&a, "ab");
+  byoc_hasher_update_string(&a, "c");
+  byoc_hasher_update_string(&b, "a");
+  byoc_hasher_update_string(&b, "bc");
   byoc_content_hash_t first = byoc_hasher_finish(&a);
   byoc_content_hash_t second = byoc_hasher_finish(&b);
   assert_true(first.low != second.low);
   assert_true(byoc_hash_combine(1, 2) != byoc_hash_combine(2, 1));
-  assert_true(byoc_hash_text("a") != byoc_hash_text("b"));
-  assert_true(byoc_hash_bytes("a", 1, 0) == byoc_hash_text("a"));
-  assert_true(byoc_hash_bytes("a", 1, 1) != byoc_hash_text("a"));
+  assert_true(byoc_hash_string("a") != byoc_hash_string("b"));
+  assert_true(byoc_hash_bytes("a", 1, 0) == byoc_hash_string("a"));
+  assert_true(byoc_hash_bytes("a", 1, 1) != byoc_hash_string("a"));
 }
 
 int main(void) {

@@ -175,7 +175,7 @@ static void test_notes(void **state) {
 }
 
 // In a file of version 3 only the reason's text says what a backend gave back; afterwards a column says so.
-static void test_upgrade_given_back(void **state) {
+static void test_upgrade_fallback(void **state) {
   fixture_t *fixture = *state;
   byoc_cost_database_t *database = open_database(fixture->path);
   char ids[2][33];
@@ -192,9 +192,9 @@ static void test_upgrade_given_back(void **state) {
   sqlite3_close(file);
   database = open_database(fixture->path);
   assert_true(get(fixture, database, 1, &found));
-  assert_false(found.is_given_back);
+  assert_false(found.is_fallback);
   assert_true(get(fixture, database, 2, &found));
-  assert_true(found.is_given_back);
+  assert_true(found.is_fallback);
   assert_string_equal(found.reason, declined.reason);
   byoc_cost_database_close(database);
 }
@@ -210,7 +210,7 @@ static void test_exchange(void **state) {
   put(from, 1, 0.123456789);
   byoc_cost_record_t cut = record_of(id, 2, INFINITY);
   cut.reason = "it says \xc3"; // the front of a letter of two bytes
-  cut.is_given_back = true;
+  cut.is_fallback = true;
   byoc_cost_database_put(from, &cut);
   byoc_cost_database_put_note(from, "search 1", 0);
   snprintf(id, sizeof(id), "%032x", 1);
@@ -225,7 +225,7 @@ static void test_exchange(void **state) {
   assert_true(found.cost_ns == 0.123456789);
   assert_true(get(fixture, to, 2, &found));
   assert_string_equal(found.reason, "it says ?");
-  assert_true(found.is_given_back);
+  assert_true(found.is_fallback);
   byoc_test_ok(byoc_cost_database_import(to, json, &diag, &number), &diag);
   assert_int_equal(number, 0); // what is there is as new
   static const char *const bad[] = {"", "{", "[]", "{\"format\": \"byoc costs\", \"version\": 2, \"costs\": []}",
@@ -454,7 +454,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(test_c5_records_are_kept, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_prune, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_notes, set_up, tear_down),
-      cmocka_unit_test_setup_teardown(test_upgrade_given_back, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(test_upgrade_fallback, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_exchange, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_damaged, set_up, tear_down),
       cmocka_unit_test_setup_teardown(test_read_only, set_up, tear_down),

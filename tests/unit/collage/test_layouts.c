@@ -132,9 +132,9 @@ static void release(placed_t *p) {
   release_targets(&p->made);
 }
 
-static double rival_ns(const byoc_plan_t *plan, const char *name) {
-  for (size_t i = 0; i < plan->rivals.count; ++i) {
-    if (strcmp(plan->rivals.data[i].name, name) == 0) return plan->rivals.data[i].sum_ns;
+static double alternative_ns(const byoc_plan_t *plan, const char *name) {
+  for (size_t i = 0; i < plan->alternatives.count; ++i) {
+    if (strcmp(plan->alternatives.data[i].name, name) == 0) return plan->alternatives.data[i].sum_ns;
   }
   fail_msg("no rival '%s'", name);
   return 0;
@@ -150,7 +150,7 @@ static void backends_exchange_blocked_tensors(void **state) {
                                    "  %y = call @first_2(%1) : f32[1,32,4,4]\n"
                                    "  return %y\n"
                                    "}\n");
-  assert_true(rival_ns(&p.plan, "collage") > p.plan.blocks.data[0].cost_ns);
+  assert_true(alternative_ns(&p.plan, "collage") > p.plan.blocks.data[0].cost_ns);
   release(&p);
 }
 
@@ -189,7 +189,7 @@ static void the_plain_plan_wins_where_it_is_cheaper(void **state) {
                                      "  return %y\n"
                                      "}\n");
     double cost_ns = p.plan.blocks.data[0].cost_ns; // a pair stands between two calls all the same
-    if (plain_only == 0) assert_true(fabs(rival_ns(&p.plan, "collage, blocked") - cost_ns) < 100);
+    if (plain_only == 0) assert_true(fabs(alternative_ns(&p.plan, "collage, blocked") - cost_ns) < 100);
     release(&p);
   }
 }

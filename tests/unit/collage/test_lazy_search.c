@@ -96,7 +96,7 @@ typedef struct made_costs_t {
 } made_costs_t;
 
 static uint64_t identity(const byoc_function_t *function, const byoc_target_t *target) {
-  return byoc_hash_combine(byoc_cost_function_hash(function), byoc_hash_text(target->text));
+  return byoc_hash_combine(byoc_cost_function_hash(function), byoc_hash_string(target->text));
 }
 
 static double true_cost(const made_costs_t *costs, const byoc_function_t *function, const byoc_target_t *target) {
@@ -387,8 +387,8 @@ static void test_c8_one_backend_is_never_worse_than_greedy(void **state) {
     byoc_graph_module_t *module = place(&made, seed, &costs, 1e6, &placement, &plan);
     assert_int_equal(plan.blocks.count, 1);
     assert_true(plan.blocks.data[0].is_proven);
-    assert_string_equal(plan.rivals.data[0].name, "greedy");
-    assert_true(plan.blocks.data[0].cost_ns <= plan.rivals.data[0].sum_ns * (1 + 1e-9));
+    assert_string_equal(plan.alternatives.data[0].name, "greedy");
+    assert_true(plan.blocks.data[0].cost_ns <= plan.alternatives.data[0].sum_ns * (1 + 1e-9));
     byoc_plan_deinit(&plan);
     byoc_placement_deinit(&placement);
     byoc_graph_module_destroy(module);
@@ -413,8 +413,8 @@ static void test_c3_more_backends_never_cost_more(void **state) {
       for (size_t i = 0; i < block->candidates.count; ++i) {
         assert_false(block->candidates.data[i].is_chosen && isinf(block->candidates.data[i].cost_ns));
       }
-      for (size_t r = 0; backends == 2 && r < plan.rivals.count; ++r) {
-        assert_true(block->cost_ns <= plan.rivals.data[r].sum_ns * (1 + 1e-9));
+      for (size_t r = 0; backends == 2 && r < plan.alternatives.count; ++r) {
+        assert_true(block->cost_ns <= plan.alternatives.data[r].sum_ns * (1 + 1e-9));
       }
       byoc_plan_deinit(&plan);
       byoc_placement_deinit(&placement);
@@ -536,7 +536,7 @@ static void test_size_is_part_of_the_cost(void **state) {
       const double own_ns = block->cost_ns + mib_by_hand(used) * sizes.price * fastest_ns;
       assert_true(fabs(own_ns - least_ns) <= 1e-6 * least_ns);
       const bool is_fastest = block->cost_ns <= fastest_ns * (1 + 1e-9);
-      const byoc_plan_rival_t *last = &plan.rivals.data[plan.rivals.count - 1];
+      const byoc_plan_alternative_t *last = &plan.alternatives.data[plan.alternatives.count - 1];
       const bool has_faster = strcmp(last->name, "collage, of any size") == 0;
       assert_true(is_fastest || (has_faster && fabs(last->sum_ns - fastest_ns) <= 1e-6 * fastest_ns));
       assert_true(is_fastest || !block->is_proven);

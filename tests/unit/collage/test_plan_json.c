@@ -114,12 +114,12 @@ static void test_c10_every_field_is_read(void **state) {
   assert_true(isnan(block->regions.data[1].cost_ns));
   assert_true(isinf(block->candidates.data[1].cost_ns));
   assert_string_equal(block->candidates.data[1].reason, "it crashed");
-  assert_false(block->candidates.data[1].is_given_back);
-  assert_true(block->candidates.data[2].is_given_back);
+  assert_false(block->candidates.data[1].is_fallback);
+  assert_true(block->candidates.data[2].is_fallback);
   assert_true(isnan(block->candidates.data[3].cost_ns));
   assert_null(block->candidates.data[3].reason);
   assert_int_equal(block->candidates.data[0].source, BYOC_COST_SOURCE_MEASURED);
-  assert_true(isnan(plan.rivals.data[0].whole_ns));
+  assert_true(isnan(plan.alternatives.data[0].whole_ns));
   byoc_plan_deinit(&plan);
 }
 

@@ -110,7 +110,7 @@ static void test_c10_values_that_nested_blocks_read_are_recorded(void **state) {
 }
 
 // The second round sees the first region as a call, and the nodes that came back in their place.
-static void test_c10_regions_given_back_are_recorded(void **state) {
+static void test_c10_regions_that_fall_back_are_recorded(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
   byoc_plan_t plan;
@@ -132,7 +132,7 @@ static void test_c10_regions_given_back_are_recorded(void **state) {
   record(&recorder, 0, 0, 2);
   uint32_t second = record(&recorder, 1, 2, 2);
   byoc_plan_record_end(&recorder);
-  byoc_test_ok(byoc_plan_record_given_back(&plan, 0, second, "too small", &diag), &diag);
+  byoc_test_ok(byoc_plan_record_fallback(&plan, 0, second, "too small", &diag), &diag);
   const byoc_plan_block_t *block = &plan.blocks.data[0];
   assert_int_equal(block->nodes.data[3].region, UINT32_MAX);
   assert_string_equal(block->declines.data[0].reason, "claimed it and declined it later: too small");
@@ -188,7 +188,7 @@ static byoc_status_t record_all(void *argument, byoc_allocator_t allocator) {
     if (status == BYOC_OK) status = byoc_plan_record_decline(&recorder, 1, "rule", "why not", nodes, 1, &diag);
     byoc_plan_record_end(&recorder);
   }
-  if (status == BYOC_OK) status = byoc_plan_record_given_back(&plan, 0, region, "too small", &diag);
+  if (status == BYOC_OK) status = byoc_plan_record_fallback(&plan, 0, region, "too small", &diag);
   if (status == BYOC_OK) status = byoc_plan_record_begin(&plan, "main", argument, &diag, &recorder);
   if (status == BYOC_OK) byoc_plan_record_end(&recorder);
   byoc_plan_deinit(&plan);
@@ -207,7 +207,7 @@ int main(void) {
       cmocka_unit_test(test_c10_nodes_and_edges_are_recorded),
       cmocka_unit_test(test_c10_a_function_outside_of_a_model_is_recorded),
       cmocka_unit_test(test_c10_values_that_nested_blocks_read_are_recorded),
-      cmocka_unit_test(test_c10_regions_given_back_are_recorded),
+      cmocka_unit_test(test_c10_regions_that_fall_back_are_recorded),
       cmocka_unit_test(test_c10_the_hash_follows_the_structure),
       cmocka_unit_test(test_c10_allocations_fail),
   };

@@ -88,7 +88,7 @@ static inline void note_value(byoc_string_t *out, const byoc_argument_t *value) 
     count *= (uint64_t)value->dims[d];
   }
   const char *const *texts = value->data;
-  for (uint64_t i = 0; i < count && value->dtype == BYOC_DTYPE_STRING; ++i) hash ^= byoc_hash_text(texts[i]) + i;
+  for (uint64_t i = 0; i < count && value->dtype == BYOC_DTYPE_STRING; ++i) hash ^= byoc_hash_string(texts[i]) + i;
   if (value->dtype != BYOC_DTYPE_STRING && count > 0) {
     hash = byoc_hash_bytes(value->data, (size_t)(count * byoc_dtype_bits(value->dtype) / 8), 0);
   }

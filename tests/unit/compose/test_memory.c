@@ -27,9 +27,9 @@ static const char looping[] = "host program \"looping\" dynamic {\n"
 static int64_t bound_at(const host_model_t *m, const char *symbol, int64_t value) {
   bool failed = false;
   byoc_map_t bindings;
-  byoc_text_map_init(&bindings, byoc_allocator_system());
+  byoc_string_map_init(&bindings, byoc_allocator_system());
   byoc_dim_t dim = byoc_dim_constant(value);
-  assert_true(byoc_text_map_put(&bindings, symbol, &dim));
+  assert_true(byoc_string_map_put(&bindings, symbol, &dim));
   const byoc_dim_t bound = byoc_dim_substitute(m->program->live_bound_bytes, &bindings, &m->program->arena, &failed);
   byoc_map_deinit(&bindings);
   assert_true(!failed && byoc_dim_is_constant(bound));

@@ -109,10 +109,10 @@ static uint64_t digest_node(digest_t *digest, byoc_node_t *node) {
     note(digest, node->results[0], noted(digest, node->operands[0]));
     return 0;
   }
-  uint64_t hash = byoc_hash_text(node->op);
+  uint64_t hash = byoc_hash_string(node->op);
   const bool has_notes = digest->is_without_places && node->callee != NULL; // which of its operands it may write over
   if (!has_notes) hash = byoc_attributes_hash(&node->attributes, hash);
-  if (node->callee != NULL) hash = byoc_hash_combine(hash, byoc_hash_text(node->callee->name));
+  if (node->callee != NULL) hash = byoc_hash_combine(hash, byoc_hash_string(node->callee->name));
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     hash = byoc_hash_combine(hash, node->operands[i] != NULL ? noted(digest, node->operands[i]) : 7);
   }
@@ -144,7 +144,7 @@ static uint64_t digest_module(const byoc_graph_module_t *module, bool is_without
     const byoc_function_t *function = module->functions.data[f];
     for (size_t i = 0; i < function->constants.count; ++i) {
       const byoc_value_t *value = function->constants.entries[i].value;
-      note(&digest, value, byoc_hash_text(value->constant->name));
+      note(&digest, value, byoc_hash_string(value->constant->name));
     }
     sum = byoc_hash_combine(sum, digest_block(&digest, function->body));
   }
@@ -203,18 +203,19 @@ static bool check_node(void *self, byoc_node_t *node) {
       const byoc_node_t *copy = value->uses.data[u].node;
       if (copy == NULL || !byoc_node_is(copy, "byoc", "DeviceCopy")) continue;
       const byoc_virtual_device_t *to = &copy->results[0]->device;
-      if (byoc_place_equal(to, &value->device)) fail_msg("%s: a copy leads nowhere", name);
+      if (byoc_virtual_device_same(to, &value->device)) fail_msg("%s: a copy leads nowhere", name);
       for (size_t v = u + 1; v < value->uses.count; ++v) {
         const byoc_node_t *other = value->uses.data[v].node;
         if (other == NULL || !byoc_node_is(other, "byoc", "DeviceCopy")) continue;
-        if (byoc_place_equal(to, &other->results[0]->device)) fail_msg("%s: two copies lead to one place", name);
+        if (byoc_virtual_device_same(to, &other->results[0]->device))
+          fail_msg("%s: two copies lead to one place", name);
       }
     }
   }
   const bool is_plain =
       byoc_node_is_onnx(node, "Add") || byoc_node_is_onnx(node, "Mul") || byoc_node_is_onnx(node, "Neg");
   for (uint32_t i = 0; is_plain && i < node->operand_count; ++i) {
-    if (!byoc_place_equal(&node->operands[i]->device, &node->results[0]->device)) {
+    if (!byoc_virtual_device_same(&node->operands[i]->device, &node->results[0]->device)) {
       fail_msg("%s: an operator reads from another place", name);
     }
   }

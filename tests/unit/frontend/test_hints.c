@@ -11,7 +11,7 @@
 #define HEAD "module {model = \"test\", producer = \"byoc\", ir_version = 8, opset_import. = 17} {\n"
 
 // What a reading of the model writes to the log.
-static void expect_told(byoc_onnx_model_t *model, const byoc_onnx_read_options_t *options, const char *expected) {
+static void expect_reported(byoc_onnx_model_t *model, const byoc_onnx_read_options_t *options, const char *expected) {
   byoc_diag_t diag;
   byoc_graph_module_t *module;
   char *text = NULL;
@@ -43,7 +43,7 @@ static byoc_onnx_model_t *squeeze_of(const char *declared) {
 static void declared_ranks_are_hints(void **state) {
   (void)state;
   static const byoc_onnx_read_options_t strict = {.strictness = BYOC_ONNX_STRICT};
-  expect_told(
+  expect_reported(
       squeeze_of("K"), NULL,
       "warning: value 'out' is declared f32[K], but Squeeze 's' (ai.onnx 13) makes it f32[*]; the declaration is "
       "left aside\n");
@@ -72,11 +72,11 @@ static byoc_onnx_model_t *nonzero_of(const char *inside, const char *outside) {
 static void computed_sizes_stand(void **state) {
   (void)state;
   static const byoc_onnx_read_options_t strict = {.strictness = BYOC_ONNX_STRICT};
-  expect_told(nonzero_of("2,K", "2,K"), NULL, "");
-  expect_told(nonzero_of("2,1", "2,K"), NULL,
-              "warning: value 't' is declared i64[2,1], but NonZero 'find' (ai.onnx 13) makes it i64[2,?2]; the "
-              "declaration is left aside\n");
-  expect_told(nonzero_of("2,1", "2,1"), &strict, "");
+  expect_reported(nonzero_of("2,K", "2,K"), NULL, "");
+  expect_reported(nonzero_of("2,1", "2,K"), NULL,
+                  "warning: value 't' is declared i64[2,1], but NonZero 'find' (ai.onnx 13) makes it i64[2,?2]; the "
+                  "declaration is left aside\n");
+  expect_reported(nonzero_of("2,1", "2,1"), &strict, "");
   byoc_diag_t diag;
   byoc_graph_module_t *module;
   for (int is_strict = 0; is_strict < 2; ++is_strict) {
@@ -110,7 +110,7 @@ static void many_wrong_sizes_are_counted(void **state) {
   }
   byoc_string_appendf(&expected, "warning: %d more values have other shapes than the model declares\n", VALUES - TOLD);
   byoc_onnx_graph_output(graph, names[VALUES], BYOC_DTYPE_F32, "1,3");
-  expect_told(model, NULL, expected.data);
+  expect_reported(model, NULL, expected.data);
   byoc_string_deinit(&expected);
 }
 
@@ -131,9 +131,9 @@ static byoc_onnx_model_t *microsoft_gelu(void) {
 static void domains_are_taken_for_granted(void **state) {
   (void)state;
   static const byoc_onnx_read_options_t strict = {.strictness = BYOC_ONNX_STRICT};
-  expect_told(microsoft_gelu(), NULL,
-              "warning: node 'g' (com.microsoft::Gelu): the model imports no operator set of domain com.microsoft; "
-              "version 1 is used\n");
+  expect_reported(microsoft_gelu(), NULL,
+                  "warning: node 'g' (com.microsoft::Gelu): the model imports no operator set of domain com.microsoft; "
+                  "version 1 is used\n");
   expect_error(microsoft_gelu(), &strict, BYOC_INVALID_DATA,
                "the model imports no operator set of domain com.microsoft");
 }
@@ -151,8 +151,8 @@ static void attributes_that_are_not_known_can_be_left_out(void **state) {
   (void)state;
   static const byoc_onnx_read_options_t lenient = {.strictness = BYOC_ONNX_LENIENT};
   expect_error(misspelt(), NULL, BYOC_INVALID_DATA, "attribute 'alhpa' is not known");
-  expect_told(misspelt(), &lenient,
-              "warning: node 'n' (LeakyRelu): the operator has no attribute 'alhpa', which is left out\n");
+  expect_reported(misspelt(), &lenient,
+                  "warning: node 'n' (LeakyRelu): the operator has no attribute 'alhpa', which is left out\n");
 }
 
 // What the specification forbids, and readers accept.

@@ -29,9 +29,9 @@ static void tear_down(fixture_t *f) {
   byoc_graph_module_destroy(f->module);
 }
 
-static uint32_t facts(const fixture_t *f) {
+static uint32_t properties(const fixture_t *f) {
   uint32_t result = 0;
-  assert_true(byoc_host_program_facts(f->program, &result));
+  assert_true(byoc_host_program_properties(f->program, &result));
   return result;
 }
 
@@ -86,20 +86,20 @@ static void test_h12_lost_facts_are_made_anew(void **state) {
   (void)state;
   fixture_t f;
   set_up(&f, chain);
-  assert_int_equal(facts(&f), 0);
+  assert_int_equal(properties(&f), 0);
   byoc_test_error(byoc_host_pass_run_list("plan-memory", f.program, NULL, &f.diag), BYOC_INVALID_ARGUMENT, &f.diag,
                   "pass plan-memory needs lifetimes");
   byoc_diag_clear(&f.diag);
   assert_int_equal(run(&f, "place-lifetimes", NULL), 4);
-  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES);
+  assert_int_equal(properties(&f), BYOC_HOST_LIFETIMES);
   assert_int_equal(run(&f, "plan-memory", NULL), 2);
-  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
+  assert_int_equal(properties(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
   assert_int_equal(f.program->workspace_size_bytes, 128);
   assert_int_equal(run(&f, "place-lifetimes", NULL), 0); // they are there: the plan stays
   assert_int_equal(run(&f, "plan-memory", NULL), 0);
-  assert_int_equal(facts(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
+  assert_int_equal(properties(&f), BYOC_HOST_LIFETIMES | BYOC_HOST_PLAN);
   assert_int_equal(run(&f, "elide-copies", NULL), 1);
-  assert_int_equal(facts(&f), 0);
+  assert_int_equal(properties(&f), 0);
   assert_int_equal(f.program->workspace_size_bytes, 0);
   byoc_test_ok(byoc_host_pass_run_list(BYOC_HOST_STANDARD_PASSES, f.program, NULL, &f.diag), &f.diag);
   assert_int_equal(f.program->workspace_size_bytes, 64);

@@ -156,16 +156,16 @@ static void unknowns_are_themselves_only(void **state) {
 static void symbols_are_replaced(void **state) {
   (void)state;
   byoc_map_t bindings;
-  byoc_text_map_init(&bindings, byoc_arena_allocator(&arena));
+  byoc_string_map_init(&bindings, byoc_arena_allocator(&arena));
   byoc_dim_t seven = byoc_dim_constant(7), sum = parse("M + 1");
-  assert_true(byoc_text_map_put(&bindings, "N", &seven) && byoc_text_map_put(&bindings, "K", &sum));
+  assert_true(byoc_string_map_put(&bindings, "N", &seven) && byoc_string_map_put(&bindings, "K", &sum));
   bool failed = false;
   byoc_dim_t dim = byoc_dim_substitute(parse("floordiv(N + 1, 2) * K + N"), &bindings, &arena, &failed);
   assert_false(failed);
   assert_true(byoc_dim_equal(dim, parse("M * 4 + 11")));
   // A bound symbol is not looked up again.
   byoc_dim_t n = parse("N + 1");
-  assert_true(byoc_text_map_put(&bindings, "N", &n));
+  assert_true(byoc_string_map_put(&bindings, "N", &n));
   assert_true(byoc_dim_equal(byoc_dim_substitute(parse("N"), &bindings, &arena, &failed), parse("N + 1")));
 }
 

@@ -305,7 +305,7 @@ VIOLATION(constant_out_of_the_module) {
   byoc_value_t *constant = s->add->operands[1];
   assert_true(byoc_node_set_operand(s->add, 1, NULL));
   s->module->constants.count = 0;
-  assert_true(byoc_text_map_put(&s->module->constant_names, "c", NULL));
+  assert_true(byoc_string_map_put(&s->module->constant_names, "c", NULL));
   sound_module_passes(state);
   assert_true(byoc_node_set_operand(s->add, 1, constant));
   expect(s, "operand 1, @c, is not a constant of this module and function [constant]");
@@ -319,7 +319,7 @@ VIOLATION(constant_of_a_wrong_size) {
 
 VIOLATION(name_of_two_things) {
   SAMPLE;
-  assert_true(byoc_text_map_put(&s->module->constant_names, "main", s->module->constants.data[0]));
+  assert_true(byoc_string_map_put(&s->module->constant_names, "main", s->module->constants.data[0]));
   expect(s, "@main is a function and a constant [unique-name]");
 }
 

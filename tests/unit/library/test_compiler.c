@@ -498,12 +498,12 @@ static void test_what_is_said(void **state) {
   build.model_path = model;
   build.verbosity = BYOC_COMPILER_NOTE;
   result = build_ok(&build);
-  bool is_told = false;
+  bool is_reported = false;
   for (uint64_t i = 0; i < result->diagnostic_count; ++i) {
     assert_int_equal(result->diagnostics[i]->severity, BYOC_COMPILER_NOTE);
-    is_told = is_told || strcmp(result->diagnostics[i]->message, "placed c 2 operators") == 0;
+    is_reported = is_reported || strcmp(result->diagnostics[i]->message, "placed c 2 operators") == 0;
   }
-  assert_true(is_told);
+  assert_true(is_reported);
   byoc_compiler_result_destroy(result);
 }
 

@@ -273,7 +273,7 @@ static void test_c4_faults_cost_infinity(void **state) {
     byoc_price_request_t request;
     static const char *const relu[] = {"relu"};
     price_all(&fixture, &request, relu, 1, 0);
-    assert_int_equal(request.is_given_back, strcmp(expectations[i].fault, "decline") == 0);
+    assert_int_equal(request.is_fallback, strcmp(expectations[i].fault, "decline") == 0);
     close_measurer(&fixture);
   }
 }
@@ -658,7 +658,7 @@ static bool is_composed(fixture_t *fixture, const char *function, size_t target)
       &diag);
   if (answer.status != BYOC_OK) fail_msg("%s", answer.message);
   const bool is_there = byoc_file_exists(output);
-  assert_int_equal(answer.parts[0].is_given_back, !is_there);
+  assert_int_equal(answer.partitions[0].is_fallback, !is_there);
   free(output);
   return is_there;
 }

@@ -105,8 +105,8 @@ static inline void ops_run_symbolic(const char *text, int64_t n, const void *con
   byoc_diag_t diag = {0};
   byoc_dim_t size = byoc_dim_constant(n);
   memset(run, 0, sizeof *run);
-  byoc_text_map_init(&run->symbols, byoc_allocator_system());
-  assert_true(byoc_text_map_put(&run->symbols, "N", &size));
+  byoc_string_map_init(&run->symbols, byoc_allocator_system());
+  assert_true(byoc_string_map_put(&run->symbols, "N", &size));
   byoc_test_ok(byoc_graph_parse(text, "test", byoc_allocator_system(), &diag, &run->module), &diag);
   byoc_test_ok(byoc_infer_module(run->module, &diag), &diag);
   byoc_test_ok(byoc_kernel_lower_module(run->module, NULL, &diag), &diag);

@@ -148,9 +148,9 @@ static void judge(const case_t *c, const char *text, const program_t *open, cons
   byoc_diag_t reason = {0}, diag = {0};
   byoc_argument_t wanted[MOST_RESULTS], got[MOST_RESULTS];
   byoc_status_t status = program_open(text, "", &known, &reason);
-  const bool is_told = status == BYOC_INVALID_DATA || status == BYOC_OK; // others say nothing about the sizes
+  const bool is_reported = status == BYOC_INVALID_DATA || status == BYOC_OK; // others say nothing about the sizes
   if (status == BYOC_OK) status = byoc_evaluator_run_arguments(known.evaluator, inputs->arguments, wanted, &reason);
-  if (is_told) {
+  if (is_reported) {
     const bool runs = byoc_evaluator_run_arguments(open->evaluator, inputs->arguments, got, &diag) == BYOC_OK;
     const char *fault = runs ? NULL : diag.message;
     if (runs && status != BYOC_OK) fault = reason.message;

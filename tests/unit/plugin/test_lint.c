@@ -109,8 +109,8 @@ static void test_told_when_verbose(void **state) {
     byoc_log_set_level(BYOC_LOG_WARNING);
     byoc_log_set_stream(NULL);
     fclose(stream);
-    const bool is_told = strstr(text, "rule 'bad.op': there is no operator 'Tanhh'; did you mean 'Tanh'?") != NULL;
-    assert_int_equal(is_told, level == BYOC_LOG_INFO);
+    const bool is_reported = strstr(text, "rule 'bad.op': there is no operator 'Tanhh'; did you mean 'Tanh'?") != NULL;
+    assert_int_equal(is_reported, level == BYOC_LOG_INFO);
     free(text);
     byoc_plugin_registry_destroy(registry);
   }

@@ -8,7 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/targets/cpu.h"
-#include "core/targets/level.h"
+#include "core/targets/isa_level.h"
 
 #define BIT(NAME) (UINT64_C(1) << BYOC_CPU_##NAME)
 
@@ -106,20 +106,20 @@ static void test_lists(void **state) {
   (void)state;
   byoc_arena_t arena;
   byoc_diag_t diag = {0};
-  byoc_cpu_levels_t levels;
+  byoc_isa_levels_t levels;
   byoc_arena_init(&arena, byoc_allocator_system());
   byoc_test_ok(
-      byoc_cpu_parse_levels("x86-64,bmi1,x86-64-v4,bmi2,x86-64-v3", BYOC_MACHINE_X86_64, &arena, &diag, &levels),
+      byoc_isa_levels_parse("x86-64,bmi1,x86-64-v4,bmi2,x86-64-v3", BYOC_MACHINE_X86_64, &arena, &diag, &levels),
       &diag);
   static const char *const names[] = {"x86-64-v4", "x86-64-v3", "bmi1", "bmi2", "x86-64"};
   assert_int_equal(levels.count, 5);
   for (size_t i = 0; i < 5; ++i) assert_string_equal(levels.levels[i].name, names[i]);
-  assert_int_equal(byoc_cpu_find_level(&levels, parse("x86-64-v4")), 0);
-  assert_int_equal(byoc_cpu_find_level(&levels, parse("x86-64-v3") | BIT(AVX512F)), 1);
-  assert_int_equal(byoc_cpu_find_level(&levels, BIT(BMI2)), 3);
-  assert_int_equal(byoc_cpu_find_level(&levels, 0), 4);
+  assert_int_equal(byoc_isa_level_find(&levels, parse("x86-64-v4")), 0);
+  assert_int_equal(byoc_isa_level_find(&levels, parse("x86-64-v3") | BIT(AVX512F)), 1);
+  assert_int_equal(byoc_isa_level_find(&levels, BIT(BMI2)), 3);
+  assert_int_equal(byoc_isa_level_find(&levels, 0), 4);
   levels.count = 4; // none fits: the last
-  assert_int_equal(byoc_cpu_find_level(&levels, 0), 3);
+  assert_int_equal(byoc_isa_level_find(&levels, 0), 3);
   static const struct {
     const char *text;
     byoc_status_t status;
@@ -130,7 +130,7 @@ static void test_lists(void **state) {
              {"pni,ssse3,sse4_1,sse4_2,avx,avx2,fma,f16c,bmi1", BYOC_INVALID_ARGUMENT}};
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); ++i) {
     byoc_diag_clear(&diag);
-    assert_int_equal(byoc_cpu_parse_levels(bad[i].text, BYOC_MACHINE_X86_64, &arena, &diag, &levels), bad[i].status);
+    assert_int_equal(byoc_isa_levels_parse(bad[i].text, BYOC_MACHINE_X86_64, &arena, &diag, &levels), bad[i].status);
   }
   byoc_diag_clear(&diag);
   byoc_arena_deinit(&arena);

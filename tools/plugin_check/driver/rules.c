@@ -60,8 +60,8 @@ static void try_device(check_t *check, void *self) {
   suite_check_status(__FILE__, __LINE__, s, "s->driver->describe(device, &info)", s->driver->describe(device, &info),
                      BYOC_OK);
   if (check->rule->stage == CHECK_DRIVER_GATE) { // once is enough
-    check_fact(check, "driver %s: %s, %s, version %s", s->driver->name, info.name, info.architecture,
-               info.driver_version);
+    check_property(check, "driver %s: %s, %s, version %s", s->driver->name, info.name, info.architecture,
+                   info.driver_version);
   }
   s->driver->close(device);
 }

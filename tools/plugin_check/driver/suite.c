@@ -35,7 +35,7 @@ void suite_skip(const char *format, ...) {
   va_start(list, format);
   vsnprintf(text, sizeof(text), format, list);
   va_end(list);
-  check_fact(running->check, "%s is skipped: %s", running->running->name, text);
+  check_property(running->check, "%s is skipped: %s", running->running->name, text);
   check_end(running->check);
 }
 

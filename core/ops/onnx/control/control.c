@@ -18,7 +18,7 @@ static bool note_leaf(void *self, byoc_dim_t leaf) {
   byoc_around_t *around = self;
   char key[128];
   dim_key(leaf, key);
-  if (!byoc_text_map_put(&around->known, key, around)) around->failed = true;
+  if (!byoc_string_map_put(&around->known, key, around)) around->failed = true;
   return true;
 }
 
@@ -51,7 +51,7 @@ static void note_reads(byoc_around_t *around, const byoc_block_t *block) {
 void byoc_around_init(byoc_around_t *around, const byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   *around = (byoc_around_t){.infer = infer};
-  byoc_text_map_init(&around->known, node->function->module->allocator);
+  byoc_string_map_init(&around->known, node->function->module->allocator);
   for (uint32_t i = 0; i < node->operand_count; ++i) note_value(around, node->operands[i]);
   for (uint32_t i = 0; i < node->block_count; ++i) note_reads(around, node->blocks[i]);
 }
@@ -64,7 +64,7 @@ static bool leaf_is_known(void *self, byoc_dim_t leaf) {
   const byoc_around_t *around = self;
   char key[128];
   dim_key(leaf, key);
-  return byoc_text_map_find(&around->known, key) != NULL;
+  return byoc_string_map_find(&around->known, key) != NULL;
 }
 
 static const byoc_type_t *join_tensors(byoc_around_t *around, const byoc_type_t *a, const byoc_type_t *b) {
@@ -274,13 +274,13 @@ static bool is_stack(const byoc_value_t *value) {
 static bool loop_is_static(const byoc_node_t *node) {
   const byoc_block_t *body = byoc_node_find_block(node, "body");
   const size_t carried = node->operand_count > 2 ? node->operand_count - 2 : 0;
-  int64_t turns = 0;
+  int64_t iterations = 0;
   if (body == NULL || body->parameters.count != carried + 2 || body->results.count != (size_t)node->result_count + 1 ||
-      !byoc_has_operand(node, 0) || !byoc_value_scalar_i64(node->operands[0], &turns)) {
+      !byoc_has_operand(node, 0) || !byoc_value_scalar_i64(node->operands[0], &iterations)) {
     return false;
   }
-  const byoc_type_t *turn = body->parameters.data[0]->type;
-  if (turn == NULL || !byoc_type_is_static(turn) || turn->dtype != BYOC_DTYPE_I64) return false;
+  const byoc_type_t *iteration = body->parameters.data[0]->type;
+  if (iteration == NULL || !byoc_type_is_static(iteration) || iteration->dtype != BYOC_DTYPE_I64) return false;
   if ((byoc_has_operand(node, 1) && !is_true(node->operands[1])) || !goes_on_always(body)) return false;
   if (!all_static(body->results.data + 1, node->result_count)) return false;
   if (carried > 0 && (!all_static(node->operands + 2, carried) ||
@@ -290,7 +290,7 @@ static bool loop_is_static(const byoc_node_t *node) {
     return false;
   }
   for (size_t k = carried; k < node->result_count; ++k) {
-    if (!is_stack(node->results[k]) || node->results[k]->type->dims[0].constant != byoc_static_loop_turns(node)) {
+    if (!is_stack(node->results[k]) || node->results[k]->type->dims[0].constant != byoc_static_loop_iterations(node)) {
       return false;
     }
   }
@@ -303,10 +303,10 @@ bool byoc_control_is_static(const byoc_node_t *node) {
   return byoc_node_is_onnx(node, "Loop") && loop_is_static(node);
 }
 
-int64_t byoc_static_loop_turns(const byoc_node_t *loop) {
-  int64_t turns = 0;
-  (void)byoc_value_scalar_i64(loop->operands[0], &turns);
-  return turns > 0 ? turns : 0;
+int64_t byoc_static_loop_iterations(const byoc_node_t *loop) {
+  int64_t iterations = 0;
+  (void)byoc_value_scalar_i64(loop->operands[0], &iterations);
+  return iterations > 0 ? iterations : 0;
 }
 
 static const byoc_op_attribute_t if_attributes[] = {

@@ -27,6 +27,6 @@ const byoc_type_t *byoc_join_types(byoc_around_t *around, const byoc_type_t *a, 
 // no condition, and the same types in each iteration.
 bool byoc_control_is_static(const byoc_node_t *node);
 // The number of iterations of such a Loop.
-int64_t byoc_static_loop_turns(const byoc_node_t *loop);
+int64_t byoc_static_loop_iterations(const byoc_node_t *loop);
 
 #endif // BYOC_CORE_OPS_ONNX_CONTROL_CONTROL_H_

@@ -313,18 +313,18 @@ static byoc_status_t expand_plain_scan(byoc_node_t *node, byoc_diag_t *diag, boo
   }
   byoc_value_t *backwards = NULL;
   for (uint32_t i = 0; i < s.scans && !b.failed; ++i) {
-    byoc_value_t *x = node->operands[s.states + i], *turn = b.body->parameters.data[0];
+    byoc_value_t *x = node->operands[s.states + i], *iteration = b.body->parameters.data[0];
     if (!byoc_normalize_axis(list_at(node, "scan_input_axes", i), x->type->rank, &axis)) b.failed = true;
     x = not_empty(&b, x, axis);
     if (list_at(node, "scan_input_directions", i) != 0) {
       if (!backwards) {
         byoc_value_t *last = make(&b, b.body, NULL, "Sub", trips, vector_constant(&b, 0, 1), NULL, 0);
-        backwards = make(&b, b.body, NULL, "Sub", last, turn, NULL, 0);
+        backwards = make(&b, b.body, NULL, "Sub", last, iteration, NULL, 0);
       }
-      turn = backwards;
+      iteration = backwards;
     }
     const byoc_attribute_t along = byoc_write_int("axis", axis);
-    map_value(&b, from->parameters.data[s.states + i], make(&b, b.body, NULL, "Gather", x, turn, &along, 1));
+    map_value(&b, from->parameters.data[s.states + i], make(&b, b.body, NULL, "Gather", x, iteration, &along, 1));
   }
   copy_nodes(&b, from);
   add_result(&b, "go_on", b.failed ? NULL : b.body->parameters.data[1]);
@@ -366,9 +366,9 @@ static byoc_value_t *where_counts(builder_t *b, byoc_value_t *counts, byoc_value
 // Iterations after the length of a sequence leave the states unchanged, and give zeros.
 static void add_counted_results(builder_t *b, const batch_t *batch, const byoc_block_t *from) {
   const scan_t *s = &batch->s;
-  byoc_value_t *turn = b->failed ? NULL : b->body->parameters.data[s->states];
-  byoc_value_t *counts = make(b, b->body, NULL, "Less", turn, batch->length, NULL, 0);
-  byoc_value_t *next = make(b, b->body, NULL, "Add", turn, vector_constant(b, 0, 1), NULL, 0);
+  byoc_value_t *iteration = b->failed ? NULL : b->body->parameters.data[s->states];
+  byoc_value_t *counts = make(b, b->body, NULL, "Less", iteration, batch->length, NULL, 0);
+  byoc_value_t *next = make(b, b->body, NULL, "Add", iteration, vector_constant(b, 0, 1), NULL, 0);
   for (uint32_t i = 0; i < s->states && !b->failed; ++i) {
     add_result(b, "state", where_counts(b, counts, copied(b, from->results.data[i]), b->body->parameters.data[i]));
   }
@@ -382,10 +382,10 @@ static void add_counted_results(builder_t *b, const batch_t *batch, const byoc_b
 }
 
 static void fill_batch_body(builder_t *b, const batch_t *batch, const byoc_block_t *from) {
-  const byoc_type_t *turn = byoc_type_tensor(&b->node->function->module->arena, BYOC_DTYPE_I64, 0, NULL);
-  b->failed |= !turn;
+  const byoc_type_t *iteration = byoc_type_tensor(&b->node->function->module->arena, BYOC_DTYPE_I64, 0, NULL);
+  b->failed |= !iteration;
   for (size_t i = 0; i < from->parameters.count && !b->failed; ++i) {
-    if (batch->length && i == batch->s.states) add_parameter(b, "turn", turn);
+    if (batch->length && i == batch->s.states) add_parameter(b, "turn", iteration);
     map_value(b, from->parameters.data[i], add_parameter(b, "x", from->parameters.data[i]->type));
   }
   copy_nodes(b, from);

@@ -401,7 +401,7 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
   const byoc_loop_expr_t *first = byoc_loop_let(b, "first", BYOC_LMUL(b, BYOC_LMOD(b, t, groups), most));
   const byoc_loop_expr_t *width = byoc_loop_let(b, "width", BYOC_LMIN(b, BYOC_LSUB(b, channels, first), most));
   const byoc_loop_buffer_t *totals = byoc_loop_allocate(b, "totals", dtype, ROI_CHANNELS);
-  const byoc_loop_expr_t *wild = NUM(0.0); // not-a-number, if a corner is no finite number
+  const byoc_loop_expr_t *special = NUM(0.0); // not-a-number, if a corner is no finite number
   const byoc_loop_expr_t *image = byoc_emit_index(b, byoc_lower_load(lower, node, 2, at), byoc_emit_dim(b, x, 0));
   image = byoc_loop_let(b, "image", image);
   for (int32_t d = 0; d < 2; ++d) { // 0: rows, 1: columns; a region is x1, y1, x2, y2
@@ -416,12 +416,12 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     const byoc_loop_expr_t *size = BYOC_LSUB(b, corner[1], corner[0]);
     if (!half) size = BYOC_LMAX(b, size, NUM(1.0));
     bin[d] = byoc_loop_let(b, "bin", BIN(DIV, size, byoc_emit_as(b, dtype, byoc_emit_dim(b, y, 2 + d))));
-    wild = BYOC_LADD(b, wild, BYOC_LADD(b, BYOC_LMUL(b, begin[d], NUM(0.0)), BYOC_LMUL(b, bin[d], NUM(0.0))));
+    special = BYOC_LADD(b, special, BYOC_LADD(b, BYOC_LMUL(b, begin[d], NUM(0.0)), BYOC_LMUL(b, bin[d], NUM(0.0))));
     grid[d] = ratio > 0 ? byoc_loop_int(b, ratio) : byoc_emit_as(b, BYOC_DTYPE_I64, UN(CEIL, bin[d]));
     grid[d] = BYOC_LMIN(b, grid[d], byoc_loop_int(b, ROI_MOST_SAMPLES));
     grid[d] = byoc_loop_let(b, "grid", BYOC_LMAX(b, grid[d], zero));
   }
-  wild = byoc_loop_let(b, "wild", wild);
+  special = byoc_loop_let(b, "wild", special);
   for (int32_t d = 2; d < 4; ++d) at[d] = byoc_loop_for(b, BYOC_LOOP_SERIAL, "i", zero, byoc_emit_dim(b, y, d));
   const byoc_loop_expr_t *c = byoc_loop_for(b, BYOC_LOOP_VECTOR, "c", zero, width);
   byoc_loop_store(b, totals, c, NUM(0.0));
@@ -457,7 +457,7 @@ static byoc_status_t loops_roi_align(byoc_lower_t *lower, const byoc_node_t *nod
     total = BIN(DIV, total, byoc_emit_as(b, dtype, count));
   }
   at[1] = BYOC_LADD(b, first, c);
-  byoc_emit_store(lower, node, 0, at, byoc_loop_select(b, BIN(EQ, wild, NUM(0.0)), total, wild));
+  byoc_emit_store(lower, node, 0, at, byoc_loop_select(b, BIN(EQ, special, NUM(0.0)), total, special));
   byoc_emit_close(b, 4);
   return BYOC_OK;
 }

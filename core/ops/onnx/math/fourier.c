@@ -38,7 +38,7 @@ static int64_t known_points(int64_t length) {
   return points;
 }
 
-int64_t byoc_fourier_known_room(int64_t length, int64_t lines) {
+int64_t byoc_fourier_known_scratch(int64_t length, int64_t lines) {
   if (length < 0 || length > LONGEST || lines < 0) return -1;
   return known_points(length) * 4 * (lines < 1 ? 1 : lines < MOST_CHUNKS ? lines : MOST_CHUNKS);
 }
@@ -80,8 +80,8 @@ const byoc_loop_expr_t *byoc_fourier_chunks(byoc_loop_builder_t *b, const byoc_l
   return BYOC_LMAX(b, BYOC_LMIN(b, lines, INT(MOST_CHUNKS)), INT(1));
 }
 
-const byoc_loop_expr_t *byoc_fourier_room(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,
-                                          const byoc_loop_expr_t *lines) {
+const byoc_loop_expr_t *byoc_fourier_scratch(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,
+                                             const byoc_loop_expr_t *lines) {
   const byoc_loop_expr_t *points, *is_chirped;
   find_points(b, within_bounds(b, length), &points, &is_chirped);
   return MUL(MUL(points, INT(4)), byoc_fourier_chunks(b, lines));

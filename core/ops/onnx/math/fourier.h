@@ -31,10 +31,10 @@ static inline const byoc_loop_expr_t *byoc_fourier_half(byoc_loop_builder_t *b, 
 const byoc_loop_expr_t *byoc_fourier_chunks(byoc_loop_builder_t *b, const byoc_loop_expr_t *lines);
 // The numbers of elements of the scratch memory for so many lines, and of the tables. The constant forms return -1 if
 // numbers are too large.
-const byoc_loop_expr_t *byoc_fourier_room(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,
-                                          const byoc_loop_expr_t *lines);
+const byoc_loop_expr_t *byoc_fourier_scratch(byoc_loop_builder_t *b, const byoc_loop_expr_t *length,
+                                             const byoc_loop_expr_t *lines);
 const byoc_loop_expr_t *byoc_fourier_tables(byoc_loop_builder_t *b, const byoc_loop_expr_t *length);
-int64_t byoc_fourier_known_room(int64_t length, int64_t lines);
+int64_t byoc_fourier_known_scratch(int64_t length, int64_t lines);
 int64_t byoc_fourier_known_tables(int64_t length);
 
 void byoc_fourier_begin(byoc_fourier_t *f);

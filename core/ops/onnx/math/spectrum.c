@@ -31,7 +31,7 @@ static byoc_status_t infer_scratch(byoc_infer_t *infer, byoc_dim_t length, byoc_
     BYOC_RETURN_IF_ERROR(byoc_infer_set_unknown(infer, ROOM, BYOC_DTYPE_F64, 1));
     return byoc_infer_set_unknown(infer, TABLES, BYOC_DTYPE_F64, 1);
   }
-  const int64_t room = byoc_fourier_known_room(length.constant, lines.constant);
+  const int64_t room = byoc_fourier_known_scratch(length.constant, lines.constant);
   const int64_t tables = byoc_fourier_known_tables(length.constant);
   if (room < 0 || tables < 0)
     return byoc_infer_error(infer, "a transform of %lld points is too long", (long long)length.constant);
@@ -168,7 +168,7 @@ static const byoc_loop_expr_t *shape_dft(byoc_lower_t *lower, const byoc_node_t 
   lines_t lines;
   if (result == SPECTRUM && d == x->rank - 1) return byoc_loop_int(b, is_hermitian(node) ? 1 : 2);
   if (read_dft_axis(&infer, x, &axis) != BYOC_OK || !find_dft_lines(lower, node, &lines)) return NULL;
-  if (result == ROOM) return byoc_fourier_room(b, lines.length, BYOC_LMUL(b, lines.outer, lines.inner));
+  if (result == ROOM) return byoc_fourier_scratch(b, lines.length, BYOC_LMUL(b, lines.outer, lines.inner));
   if (result == TABLES) return byoc_fourier_tables(b, lines.length);
   if (axis >= 0) return axis == d ? lines.bins : byoc_emit_dim(b, x, d);
   const byoc_loop_expr_t *given = byoc_emit_index(b, byoc_emit_int(lower, node, 2, 0), byoc_loop_int(b, x->rank));
@@ -400,7 +400,7 @@ static const byoc_loop_expr_t *shape_stft(byoc_lower_t *lower, const byoc_node_t
   const byoc_loop_expr_t *step;
   lines_t lines;
   find_stft_lines(lower, node, &lines, &step);
-  if (result == ROOM) return byoc_fourier_room(b, lines.length, BYOC_LMUL(b, lines.outer, lines.inner));
+  if (result == ROOM) return byoc_fourier_scratch(b, lines.length, BYOC_LMUL(b, lines.outer, lines.inner));
   if (result == TABLES) return byoc_fourier_tables(b, lines.length);
   return d == 2 ? lines.bins : lines.inner;
 }

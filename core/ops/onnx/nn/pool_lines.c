@@ -287,8 +287,8 @@ static void order_lines(lines_t *lines, int32_t outer, const byoc_loop_expr_t *t
   byoc_loop_builder_t *b = lines->pool->b;
   const byoc_type_t *type = lines->pool->y_type;
   const byoc_window_t *w = &lines->pool->window;
-  const bool is_picture = lines->last > 0 && byoc_dim_equal(type->dims[0], byoc_dim_constant(1));
-  if (lines->inner == 1 || !is_picture || w->kernel[0] >= 2 * w->stride[0]) {
+  const bool is_image = lines->last > 0 && byoc_dim_equal(type->dims[0], byoc_dim_constant(1));
+  if (lines->inner == 1 || !is_image || w->kernel[0] >= 2 * w->stride[0]) {
     byoc_emit_unravel(b, type, 0, outer, t, lines->at);
     return;
   }

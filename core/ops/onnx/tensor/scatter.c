@@ -188,7 +188,7 @@ static byoc_status_t need_places(const byoc_infer_t *infer) {
 }
 
 // A result of given size must be large enough for all pooled elements.
-static byoc_status_t need_room(const byoc_infer_t *infer, const byoc_dim_t *sizes, bool is_made) {
+static byoc_status_t need_scratch(const byoc_infer_t *infer, const byoc_dim_t *sizes, bool is_made) {
   const byoc_type_t *x = byoc_operand_type(infer->node, 0);
   byoc_dim_t dims[BYOC_MAX_RANK];
   bool failed = false;
@@ -224,13 +224,13 @@ static byoc_status_t infer_unpool(byoc_infer_t *infer) {
         BYOC_RETURN_IF_ERROR(need_elements(infer, node->results[0]->type->dims, d));
       }
       const byoc_type_t *made = infer->relations ? infer->relations->made : NULL;
-      return made && made->rank == x->rank ? need_room(infer, made->dims, true) : BYOC_OK;
+      return made && made->rank == x->rank ? need_scratch(infer, made->dims, true) : BYOC_OK;
     }
     if (count != x->rank)
       return byoc_infer_error(infer, "operand 2: expected %d size%s, got %d", x->rank, byoc_plural((uint64_t)x->rank),
                               count);
     for (int32_t d = 0; d < count; ++d) BYOC_RETURN_IF_ERROR(need_elements(infer, dims, d));
-    BYOC_RETURN_IF_ERROR(need_room(infer, dims, false));
+    BYOC_RETURN_IF_ERROR(need_scratch(infer, dims, false));
     return byoc_infer_set(infer, 0, x->dtype, count, dims);
   }
   size_t kernel_count = 0, stride_count = 0, pad_count = 0, spatial = (size_t)x->rank - 2;

@@ -267,7 +267,7 @@ static byoc_status_t expand_texts(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   byoc_value_t *x = node->operands[0];
   const byoc_type_t *type =
       byoc_type_tensor(&node->function->module->arena, BYOC_DTYPE_I64, x->type->rank, x->type->dims);
-  byoc_value_t *ranks = byoc_write_text(&w, "ranks", &x, 1, type);
+  byoc_value_t *ranks = byoc_write_string(&w, "ranks", &x, 1, type);
   const uint32_t count = node->result_count > 2 ? node->result_count : 2;
   byoc_node_t *made =
       ranks ? byoc_write_many(&w, "", "Unique", &ranks, 1, count, node->attributes.items, node->attributes.count)
@@ -287,7 +287,7 @@ static byoc_status_t expand_texts(byoc_node_t *node, byoc_diag_t *diag, bool *ou
 
 static byoc_status_t expand_unique(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  if (byoc_is_text(node->operands[0]->type)) {
+  if (byoc_is_string(node->operands[0]->type)) {
     return byoc_is_ranked(node->operands[0]->type) ? expand_texts(node, diag, out_changed) : BYOC_OK;
   }
   byoc_writer_t w = {.node = node, .diag = diag};

@@ -345,9 +345,9 @@ static byoc_status_t expand_tf_idf(byoc_node_t *node, byoc_diag_t *diag, bool *o
     pool_count = texts->count;
     const char **sorted = sort_texts(arena, texts, &text_count, &pool);
     if (!sorted) return byoc_diag_out_of_memory(diag);
-    byoc_value_t *looked_up[] = {words, byoc_write_texts(&w, "words", text_count, sorted)};
+    byoc_value_t *looked_up[] = {words, byoc_write_strings(&w, "words", text_count, sorted)};
     const byoc_type_t *type = byoc_type_tensor(arena, BYOC_DTYPE_I64, words->type->rank, words->type->dims);
-    words = byoc_write_text(&w, "search", looked_up, 2, type);
+    words = byoc_write_string(&w, "search", looked_up, 2, type);
   }
   tables_t t;
   const gram_t *grams = sort_grams(node, arena, pool, pool_count, &count);

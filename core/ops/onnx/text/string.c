@@ -27,13 +27,13 @@ static byoc_node_t *write_call(byoc_writer_t *w, const char *function, byoc_valu
   return made;
 }
 
-byoc_value_t *byoc_write_text(byoc_writer_t *w, const char *function, byoc_value_t *const *operands,
-                              uint32_t operand_count, const byoc_type_t *type) {
+byoc_value_t *byoc_write_string(byoc_writer_t *w, const char *function, byoc_value_t *const *operands,
+                                uint32_t operand_count, const byoc_type_t *type) {
   byoc_node_t *made = write_call(w, function, operands, operand_count, &type, 1);
   return made ? made->results[0] : NULL;
 }
 
-byoc_value_t *byoc_write_texts(byoc_writer_t *w, const char *name, size_t count, const char *const *texts) {
+byoc_value_t *byoc_write_strings(byoc_writer_t *w, const char *name, size_t count, const char *const *texts) {
   return byoc_write_vector(w, name, BYOC_DTYPE_STRING, (int64_t)count, texts);
 }
 
@@ -57,7 +57,7 @@ byoc_value_t *byoc_write_most(byoc_writer_t *w, byoc_value_t *counts) {
                          byoc_write_vector(w, "first", BYOC_DTYPE_I64, 1, &first), NULL, NULL, 0);
 }
 
-byoc_value_t *byoc_write_room(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places) {
+byoc_value_t *byoc_write_scratch(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *places) {
   const byoc_type_t *declared = w->node->results[0]->type;
   const byoc_attribute_t axis = byoc_write_int("axis", 0);
   byoc_value_t *sizes[] = {byoc_write_node(w, "", "Shape", x, NULL, NULL, NULL, 0), places};
@@ -89,11 +89,11 @@ byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *
   const byoc_type_t *from = x->type, *to = node->results[0]->type;
   byoc_writer_t w = {.node = node, .diag = diag};
   *out_changed = false;
-  if (byoc_is_text(from) == byoc_is_text(to) || !byoc_is_ranked(to)) return BYOC_OK;
-  if (byoc_is_text(from)) {
+  if (byoc_is_string(from) == byoc_is_string(to) || !byoc_is_ranked(to)) return BYOC_OK;
+  if (byoc_is_string(from)) {
     bool whole = byoc_dtype_is_integer(to->dtype);
     const byoc_type_t *wide = as_type(&w, to, whole ? BYOC_DTYPE_I64 : BYOC_DTYPE_F64);
-    byoc_value_t *number = byoc_write_text(&w, whole ? "to_i64" : "to_f64", &x, 1, wide);
+    byoc_value_t *number = byoc_write_string(&w, whole ? "to_i64" : "to_f64", &x, 1, wide);
     return byoc_write_end(&w, number ? byoc_write_cast(&w, number, to->dtype) : NULL, out_changed);
   }
   bool is_unsigned = from->dtype == BYOC_DTYPE_U64, is_whole = byoc_dtype_is_integer(from->dtype);
@@ -108,7 +108,7 @@ byoc_status_t byoc_expand_text_cast(byoc_node_t *node, byoc_diag_t *diag, bool *
                          : wide == BYOC_DTYPE_BOOL ? "from_bool"
                                                    : "from_f32";
   x = byoc_write_cast(&w, x, wide);
-  return byoc_write_end(&w, byoc_write_text(&w, function, &x, 1, to), out_changed);
+  return byoc_write_end(&w, byoc_write_string(&w, function, &x, 1, to), out_changed);
 }
 
 static byoc_status_t expand_pairs(byoc_node_t *node, const char *function, byoc_dtype_t dtype, byoc_diag_t *diag,
@@ -117,12 +117,12 @@ static byoc_status_t expand_pairs(byoc_node_t *node, const char *function, byoc_
   byoc_value_t *operands[] = {node->operands[0], node->operands[1]};
   write_broadcast(&w, &operands[0], &operands[1]);
   const byoc_type_t *type = w.failed ? NULL : as_type(&w, operands[0]->type, dtype);
-  return byoc_write_end(&w, byoc_write_text(&w, function, operands, 2, type), out_changed);
+  return byoc_write_end(&w, byoc_write_string(&w, function, operands, 2, type), out_changed);
 }
 
 byoc_status_t byoc_expand_text_equal(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   *out_changed = false;
-  if (!byoc_is_text(byoc_operand_type(node, 0)) || !byoc_is_ranked(node->results[0]->type)) return BYOC_OK;
+  if (!byoc_is_string(byoc_operand_type(node, 0)) || !byoc_is_ranked(node->results[0]->type)) return BYOC_OK;
   return expand_pairs(node, "equal", BYOC_DTYPE_BOOL, diag, out_changed);
 }
 
@@ -169,7 +169,7 @@ static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, boo
   const byoc_type_t *types[] = {byoc_type_tensor(arena, BYOC_DTYPE_STRING, 1, &room),
                                 byoc_type_tensor(arena, BYOC_DTYPE_I64, 1, &one)};
   byoc_value_t *operands[] = {node->operands[0],
-                              byoc_write_texts(&w, "stopwords", stop ? stop->count : 0, stop ? stop->strings : NULL),
+                              byoc_write_strings(&w, "stopwords", stop ? stop->count : 0, stop ? stop->strings : NULL),
                               byoc_write_vector(&w, "settings", BYOC_DTYPE_I64, 2, settings)};
   byoc_node_t *made = write_call(&w, "normalize", operands, 3, types, 2);
   static const int64_t zero = 0, rows[] = {1, -1};
@@ -207,14 +207,14 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   const int64_t most = byoc_node_int(node, "maxsplit");
   *out_changed = false;
   if (!byoc_is_ranked(x->type)) return BYOC_OK;
-  byoc_value_t *settings[] = {byoc_write_texts(&w, "delimiter", 1, &delimiter),
+  byoc_value_t *settings[] = {byoc_write_strings(&w, "delimiter", 1, &delimiter),
                               byoc_write_vector(&w, "maxsplit", BYOC_DTYPE_I64, 1, &most)};
   byoc_value_t *counting[] = {x, settings[0], settings[1]};
-  byoc_value_t *counts = byoc_write_text(&w, "split_count", counting, 3, as_type(&w, x->type, BYOC_DTYPE_I64));
-  byoc_value_t *room = byoc_write_room(&w, x, byoc_write_most(&w, counts));
+  byoc_value_t *counts = byoc_write_string(&w, "split_count", counting, 3, as_type(&w, x->type, BYOC_DTYPE_I64));
+  byoc_value_t *room = byoc_write_scratch(&w, x, byoc_write_most(&w, counts));
   byoc_value_t *splitting[] = {x, room, settings[0], settings[1]};
   byoc_value_t *parts =
-      w.failed ? NULL : byoc_write_text(&w, "split", splitting, 4, as_type(&w, room->type, BYOC_DTYPE_STRING));
+      w.failed ? NULL : byoc_write_string(&w, "split", splitting, 4, as_type(&w, room->type, BYOC_DTYPE_STRING));
   if (parts && byoc_has_result(node, 1) && !byoc_value_replace_uses(node->results[1], counts)) w.failed = true;
   return byoc_write_end(&w, parts, out_changed);
 }
@@ -244,9 +244,9 @@ static byoc_status_t expand_match(byoc_node_t *node, byoc_diag_t *diag, bool *ou
   bool fits = byoc_regex_translate(byoc_node_text(node, "pattern"), &translated, reason);
   const char *text = translated.data;
   w.failed = translated.failed || !fits;
-  byoc_value_t *operands[] = {node->operands[0], w.failed ? NULL : byoc_write_texts(&w, "pattern", 1, &text)};
+  byoc_value_t *operands[] = {node->operands[0], w.failed ? NULL : byoc_write_strings(&w, "pattern", 1, &text)};
   byoc_string_deinit(&translated);
-  byoc_value_t *y = byoc_write_text(&w, "match", operands, 2, node->results[0]->type);
+  byoc_value_t *y = byoc_write_string(&w, "match", operands, 2, node->results[0]->type);
   return byoc_write_end(&w, y, out_changed);
 }
 

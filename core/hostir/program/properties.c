@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds which analysis results hold in a host program: lifetimes, a memory plan.
-#include "core/hostir/program/facts.h"
+#include "core/hostir/program/properties.h"
 
 static void mark_used(bool *used, byoc_host_buffer_t *const *buffers, size_t count) {
   for (size_t k = 0; k < count; ++k) {
@@ -32,7 +32,7 @@ byoc_status_t byoc_host_check_places(const byoc_host_program_t *program, byoc_di
   return BYOC_OK;
 }
 
-bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_facts) {
+bool byoc_host_program_properties(const byoc_host_program_t *program, uint32_t *out_properties) {
   byoc_allocator_t allocator = program->arena.allocator;
   bool *used = byoc_allocate(allocator, 2 * program->buffers.count + 1, sizeof(*used));
   if (used == NULL) return false;
@@ -53,6 +53,6 @@ bool byoc_host_program_facts(const byoc_host_program_t *program, uint32_t *out_f
     is_planned = is_planned && (buffer->is_value || buffer->offset_bytes != BYOC_HOST_OFFSET_NONE);
   }
   byoc_free(allocator, used);
-  *out_facts = (lives ? BYOC_HOST_LIFETIMES : 0u) | (lives && is_planned ? BYOC_HOST_PLAN : 0u);
+  *out_properties = (lives ? BYOC_HOST_LIFETIMES : 0u) | (lives && is_planned ? BYOC_HOST_PLAN : 0u);
   return true;
 }

@@ -9,32 +9,32 @@
 //
 // Parts report into memory shared with the parent: if the process dies, the parent knows the part that ended it and the
 // earlier times.
-#ifndef BYOC_CORE_MEASURE_PARTS_H_
-#define BYOC_CORE_MEASURE_PARTS_H_
+#ifndef BYOC_CORE_MEASURE_PARTITIONS_H_
+#define BYOC_CORE_MEASURE_PARTITIONS_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/measure/candidate.h"
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 
 enum { BYOC_COST_ARTIFACTS_MAX = 4 };
 
-typedef struct byoc_cost_part_t {
+typedef struct byoc_cost_partition_t {
   uint32_t input_count, output_count;
-  uint64_t bytes;        // bytes that a call touches
-  const char *expect;    // file with the results to compare with; NULL: not checked
-  double relative_error; // the error that the target states for floats: byoc_target_relative_error
-  const char *record;    // file to write the results to; NULL: none
-  byoc_wild_t wild;      // how it is compared on special values, and whether such results are recorded
-  uint32_t limit_ms;     // for one call; 0: only the limit of the process
-  bool is_left_out;      // its backend declined it, so other code runs in its place
-} byoc_cost_part_t;
+  uint64_t bytes;                // bytes that a call touches
+  const char *expect;            // file with the results to compare with; NULL: not checked
+  double relative_error;         // the error that the target states for floats: byoc_target_relative_error
+  const char *record;            // file to write the results to; NULL: none
+  byoc_special_values_t special; // how it is compared on special values, and whether such results are recorded
+  uint32_t limit_ms;             // for one call; 0: only the limit of the process
+  bool is_left_out;              // its backend declined it, so other code runs in its place
+} byoc_cost_partition_t;
 
 typedef struct byoc_cost_artifact_t {
   const char *path;
-  size_t part_count;
-  byoc_cost_part_t parts[BYOC_COST_PARTS_MAX];
+  size_t partition_count;
+  byoc_cost_partition_t partitions[BYOC_COST_PARTITIONS_MAX];
   uint32_t step_count;
   uint8_t owners[BYOC_COST_STEPS_MAX]; // byoc_cost_build_answer_t's
 } byoc_cost_artifact_t;
@@ -48,11 +48,11 @@ typedef struct byoc_cost_outcome_t {
 
 // Shared by parent and child.
 typedef struct byoc_cost_board_t {
-  volatile int32_t artifact, part; // those running now; negative: none
-  byoc_cost_outcome_t outcomes[BYOC_COST_ARTIFACTS_MAX][BYOC_COST_PARTS_MAX];
+  volatile int32_t artifact, partition; // those running now; negative: none
+  byoc_cost_outcome_t outcomes[BYOC_COST_ARTIFACTS_MAX][BYOC_COST_PARTITIONS_MAX];
 } byoc_cost_board_t;
 
-typedef struct byoc_cost_parts_t {
+typedef struct byoc_cost_partitions_t {
   const byoc_cost_artifact_t *artifacts[BYOC_COST_ARTIFACTS_MAX]; // timed in turns
   size_t artifact_count;
   bool once;       // only check and record
@@ -61,14 +61,14 @@ typedef struct byoc_cost_parts_t {
   uint64_t cold_bytes;
   int64_t limit_ns; // the job stays well within this
   byoc_cost_board_t *board;
-} byoc_cost_parts_t;
+} byoc_cost_partitions_t;
 
-typedef struct byoc_cost_parts_answer_t {
+typedef struct byoc_cost_partitions_answer_t {
   int32_t status;
   char message[480];
-} byoc_cost_parts_answer_t;
+} byoc_cost_partitions_answer_t;
 
-// The body of byoc_child_run, on a byoc_cost_parts_t and a byoc_cost_parts_answer_t.
-void byoc_cost_run_parts(void *self, void *answer);
+// The body of byoc_child_run, on a byoc_cost_partitions_t and a byoc_cost_partitions_answer_t.
+void byoc_cost_run_partitions(void *self, void *answer);
 
-#endif // BYOC_CORE_MEASURE_PARTS_H_
+#endif // BYOC_CORE_MEASURE_PARTITIONS_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the ISA level of an artifact that fits this processor.
-#include "core/runtime/level.h"
+#include "core/runtime/isa_level.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,14 +17,14 @@ static const char *named_level(void) {
 }
 
 // The position of the level `name`; `count` if there is none.
-static uint32_t find_named(const byoc_model_level_t *levels, uint32_t count, const char *name) {
+static uint32_t find_named(const byoc_model_isa_level_t *levels, uint32_t count, const char *name) {
   uint32_t i = 0;
   while (i < count && strcmp(levels[i].name, name) != 0) i++;
   return i;
 }
 
 // Checks the level `name`, which named_level returned.
-static uint32_t choose(const byoc_model_level_t *levels, uint32_t count, const char *name) {
+static uint32_t choose(const byoc_model_isa_level_t *levels, uint32_t count, const char *name) {
   uint32_t i = name != NULL ? find_named(levels, count, name) : count;
   if (i < count) return i;
   for (i = 0; i + 1 < count; i++) {
@@ -33,11 +33,11 @@ static uint32_t choose(const byoc_model_level_t *levels, uint32_t count, const c
   return i;
 }
 
-const byoc_artifact_t *byoc_model_choose_level(const byoc_model_level_t *levels, uint32_t count) {
+const byoc_artifact_t *byoc_model_choose_isa_level(const byoc_model_isa_level_t *levels, uint32_t count) {
   return levels[choose(levels, count, named_level())].first;
 }
 
-static void list_names(const byoc_model_level_t *levels, uint32_t count, char *buffer, size_t size) {
+static void list_names(const byoc_model_isa_level_t *levels, uint32_t count, char *buffer, size_t size) {
   size_t used = 0;
   buffer[0] = '\0';
   for (uint32_t i = 0; i < count && used < size; i++) {
@@ -45,12 +45,12 @@ static void list_names(const byoc_model_level_t *levels, uint32_t count, char *b
   }
 }
 
-int32_t byoc_model_check_levels(const char *model_name, const byoc_model_level_t *levels, uint32_t count, char *message,
-                                uint64_t size) {
+int32_t byoc_model_check_isa_levels(const char *model_name, const byoc_model_isa_level_t *levels, uint32_t count,
+                                    char *message, uint64_t size) {
   const char *name = named_level();
   const bool is_unknown = name != NULL && find_named(levels, count, name) == count;
   char names[256], missing[256];
-  const byoc_model_level_t *level = &levels[choose(levels, count, name)];
+  const byoc_model_isa_level_t *level = &levels[choose(levels, count, name)];
   byoc_cpu_list_missing(level->cpu_features, missing, sizeof(missing));
   if (message != NULL && size > 0) message[0] = '\0';
   if (!is_unknown && missing[0] == '\0') return BYOC_OK;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs artifacts in a child and times their parts one by one, with caches as cold as a model leaves them.
 #define _GNU_SOURCE
-#include "core/measure/parts.h"
+#include "core/measure/partitions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,14 +25,14 @@ enum { ROUNDS_AT_LEAST = 5, ROUNDS_AT_MOST = 31, LINE_BYTES = 64 };
 typedef struct runner_t {
   byoc_cost_runner_t base;
   const byoc_cost_artifact_t *artifact;
-  uint32_t first_input[BYOC_COST_PARTS_MAX], first_output[BYOC_COST_PARTS_MAX];
-  double passed_ns[BYOC_COST_PARTS_MAX], processor_ns[BYOC_COST_PARTS_MAX]; // in this round
-  double passed[BYOC_COST_PARTS_MAX][ROUNDS_AT_MOST], processor[BYOC_COST_PARTS_MAX][ROUNDS_AT_MOST];
+  uint32_t first_input[BYOC_COST_PARTITIONS_MAX], first_output[BYOC_COST_PARTITIONS_MAX];
+  double passed_ns[BYOC_COST_PARTITIONS_MAX], processor_ns[BYOC_COST_PARTITIONS_MAX]; // in this round
+  double passed[BYOC_COST_PARTITIONS_MAX][ROUNDS_AT_MOST], processor[BYOC_COST_PARTITIONS_MAX][ROUNDS_AT_MOST];
   uint32_t step; // the next one
 } runner_t;
 
 typedef struct work_t {
-  const byoc_cost_parts_t *job;
+  const byoc_cost_partitions_t *job;
   runner_t *runners[BYOC_COST_ARTIFACTS_MAX];
   uint64_t round_bytes; // bytes that all parts touch
   uint8_t *cold;        // to walk over
@@ -61,33 +61,33 @@ static void walk(const uint8_t *data, uint64_t size_bytes) {
 
 // Leaves the caches in the state that the model's other parts would leave: the memory for results was last used a while
 // ago, inputs were written just now.
-static void make_cold(const work_t *work, const runner_t *runner, uint32_t part) {
+static void make_cold(const work_t *work, const runner_t *runner, uint32_t partition) {
   const byoc_artifact_t *table = runner->base.table;
-  const byoc_cost_part_t *row = &runner->artifact->parts[part];
+  const byoc_cost_partition_t *row = &runner->artifact->partitions[partition];
   uint64_t others = work->round_bytes - row->bytes;
   if (others < work->job->cold_bytes) walk(work->cold, work->job->cold_bytes - others);
   for (uint32_t i = 0; i < row->output_count; ++i) {
-    uint32_t output = runner->first_output[part] + i;
+    uint32_t output = runner->first_output[partition] + i;
     touch(runner->base.outputs[output], table->outputs[output].size_bytes);
   }
   uint64_t near = work->job->cold_bytes < NEAR_BYTES ? work->job->cold_bytes : NEAR_BYTES;
   walk(work->cold, near);
   for (uint32_t i = 0; i < row->input_count; ++i) {
-    uint32_t input = runner->first_input[part] + i;
+    uint32_t input = runner->first_input[partition] + i;
     touch(runner->base.inputs[input], table->inputs[input].size_bytes);
   }
 }
 
 static void turn_to_step(work_t *work, runner_t *runner) {
   const byoc_cost_artifact_t *artifact = runner->artifact;
-  int32_t part = runner->step < artifact->step_count ? artifact->owners[runner->step] : -1;
-  if (part >= (int32_t)artifact->part_count) part = -1;
+  int32_t partition = runner->step < artifact->step_count ? artifact->owners[runner->step] : -1;
+  if (partition >= (int32_t)artifact->partition_count) partition = -1;
   byoc_cost_board_t *board = work->job->board;
-  if (board->artifact == (int32_t)work->current && board->part == part) return;
-  if (part >= 0 && work->is_timing) make_cold(work, runner, (uint32_t)part);
+  if (board->artifact == (int32_t)work->current && board->partition == partition) return;
+  if (partition >= 0 && work->is_timing) make_cold(work, runner, (uint32_t)partition);
   board->artifact = (int32_t)work->current;
-  board->part = part;
-  set_alarm(part >= 0 ? artifact->parts[part].limit_ms : 0);
+  board->partition = partition;
+  set_alarm(partition >= 0 ? artifact->partitions[partition].limit_ms : 0);
 }
 
 static void begin_step(work_t *work, runner_t *runner) {
@@ -99,10 +99,10 @@ static void end_step(void *self, const char *name, uint64_t duration_ns) {
   work_t *work = self;
   runner_t *runner = work->runners[work->current];
   if (name[0] == '\t') return; // this is a node of an engine, not a step
-  int32_t part = work->job->board->part;
-  if (part >= 0) runner->passed_ns[part] += (double)duration_ns;
-  if (part >= 0 && work->is_timing) {
-    runner->processor_ns[part] += (double)(byoc_cost_processor_ns() - work->processor_ns);
+  int32_t partition = work->job->board->partition;
+  if (partition >= 0) runner->passed_ns[partition] += (double)duration_ns;
+  if (partition >= 0 && work->is_timing) {
+    runner->processor_ns[partition] += (double)(byoc_cost_processor_ns() - work->processor_ns);
   }
   runner->step += 1;
   begin_step(work, runner);
@@ -120,7 +120,7 @@ static byoc_status_t run_round(work_t *work, uint32_t index, byoc_diag_t *diag) 
                                   end_step, work);
   BYOC_RETURN_IF_ERROR(byoc_cost_runner_result(&runner->base, status, "it failed", diag));
   set_alarm(0);
-  work->job->board->artifact = work->job->board->part = -1;
+  work->job->board->artifact = work->job->board->partition = -1;
   if (runner->step == runner->artifact->step_count) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INTERNAL, "it took %u steps of %u", (unsigned)runner->step,
                          (unsigned)runner->artifact->step_count);
@@ -136,14 +136,14 @@ static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *are
   BYOC_RETURN_IF_ERROR(
       byoc_cost_runner_open(runner->artifact->path, work->job->thread_count, arena, diag, &runner->base));
   uint32_t input = 0, output = 0;
-  for (size_t p = 0; p < runner->artifact->part_count; ++p) {
-    const byoc_cost_part_t *part = &runner->artifact->parts[p];
+  for (size_t p = 0; p < runner->artifact->partition_count; ++p) {
+    const byoc_cost_partition_t *partition = &runner->artifact->partitions[p];
     runner->first_input[p] = input;
     runner->first_output[p] = output;
-    byoc_cost_runner_fill(&runner->base, input, part->input_count, false);
-    input += part->input_count;
-    output += part->output_count;
-    work->round_bytes += part->bytes;
+    byoc_cost_runner_fill(&runner->base, input, partition->input_count, false);
+    input += partition->input_count;
+    output += partition->output_count;
+    work->round_bytes += partition->bytes;
   }
   const byoc_artifact_t *table = runner->base.table;
   if (table->profile == NULL || input != table->input_count || output != table->output_count) {
@@ -152,56 +152,57 @@ static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *are
   return run_round(work, index, diag);
 }
 
-static void check_part(const work_t *work, uint32_t index, uint32_t p, bool is_wild) {
+static void check_part(const work_t *work, uint32_t index, uint32_t p, bool is_special) {
   const runner_t *runner = work->runners[index];
-  const byoc_cost_part_t *part = &runner->artifact->parts[p];
+  const byoc_cost_partition_t *partition = &runner->artifact->partitions[p];
   byoc_cost_outcome_t *outcome = &work->job->board->outcomes[index][p];
   byoc_diag_t why = {0};
-  if (part->expect == NULL || outcome->status != BYOC_OK) return;
-  outcome->status =
-      byoc_cost_runner_check(&runner->base, runner->first_output[p], part->output_count,
-                             is_wild ? part->wild : BYOC_WILD_NONE, part->relative_error, part->expect, &why);
+  if (partition->expect == NULL || outcome->status != BYOC_OK) return;
+  outcome->status = byoc_cost_runner_check(&runner->base, runner->first_output[p], partition->output_count,
+                                           is_special ? partition->special : BYOC_WILD_NONE, partition->relative_error,
+                                           partition->expect, &why);
   if (outcome->status != BYOC_OK) snprintf(outcome->message, sizeof(outcome->message), "%s", why.message);
 }
 
 // After a run on ordinary data, and one on special values: `kept` has the recorded results of the former.
-static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p, bool is_wild, byoc_bytes_t *kept,
+static byoc_status_t settle_part(const work_t *work, uint32_t index, uint32_t p, bool is_special, byoc_bytes_t *kept,
                                  byoc_arena_t *arena, byoc_diag_t *diag) {
   const runner_t *runner = work->runners[index];
-  const byoc_cost_part_t *part = &runner->artifact->parts[p];
-  const uint32_t first = runner->first_output[p], count = part->output_count;
-  if (part->is_left_out || (is_wild && part->wild == BYOC_WILD_NONE)) return BYOC_OK;
-  check_part(work, index, p, is_wild);
-  if (part->record == NULL) return BYOC_OK;
-  if (is_wild) return byoc_cost_runner_write(&runner->base, first, count, kept, part->record, arena, diag);
-  if (part->wild != BYOC_WILD_NONE)
+  const byoc_cost_partition_t *partition = &runner->artifact->partitions[p];
+  const uint32_t first = runner->first_output[p], count = partition->output_count;
+  if (partition->is_left_out || (is_special && partition->special == BYOC_WILD_NONE)) return BYOC_OK;
+  check_part(work, index, p, is_special);
+  if (partition->record == NULL) return BYOC_OK;
+  if (is_special) return byoc_cost_runner_write(&runner->base, first, count, kept, partition->record, arena, diag);
+  if (partition->special != BYOC_WILD_NONE)
     BYOC_RETURN_IF_ERROR(byoc_cost_runner_keep(&runner->base, first, count, arena, diag, kept));
-  return byoc_cost_runner_write(&runner->base, first, count, NULL, part->record, arena, diag);
+  return byoc_cost_runner_write(&runner->base, first, count, NULL, partition->record, arena, diag);
 }
 
-static void fill(const work_t *work, uint32_t index, bool is_wild) {
+static void fill(const work_t *work, uint32_t index, bool is_special) {
   const runner_t *runner = work->runners[index];
-  for (size_t p = 0; p < runner->artifact->part_count; ++p) {
-    const byoc_cost_part_t *part = &runner->artifact->parts[p];
-    byoc_cost_runner_fill(&runner->base, runner->first_input[p], part->input_count,
-                          is_wild && part->wild != BYOC_WILD_NONE);
+  for (size_t p = 0; p < runner->artifact->partition_count; ++p) {
+    const byoc_cost_partition_t *partition = &runner->artifact->partitions[p];
+    byoc_cost_runner_fill(&runner->base, runner->first_input[p], partition->input_count,
+                          is_special && partition->special != BYOC_WILD_NONE);
   }
 }
 
 // Compares or records the results of the first run and of a run on special values; times are taken on ordinary data.
 static byoc_status_t settle(work_t *work, uint32_t index, byoc_arena_t *arena, byoc_diag_t *diag) {
   const byoc_cost_artifact_t *artifact = work->runners[index]->artifact;
-  byoc_bytes_t kept[BYOC_COST_PARTS_MAX];
-  bool is_wild = false;
-  for (uint32_t p = 0; p < artifact->part_count; ++p) {
-    const byoc_cost_part_t *part = &artifact->parts[p];
+  byoc_bytes_t kept[BYOC_COST_PARTITIONS_MAX];
+  bool is_special = false;
+  for (uint32_t p = 0; p < artifact->partition_count; ++p) {
+    const byoc_cost_partition_t *partition = &artifact->partitions[p];
     BYOC_RETURN_IF_ERROR(settle_part(work, index, p, false, &kept[p], arena, diag));
-    is_wild = is_wild || (part->wild != BYOC_WILD_NONE && (part->expect != NULL || part->record != NULL));
+    is_special = is_special ||
+                 (partition->special != BYOC_WILD_NONE && (partition->expect != NULL || partition->record != NULL));
   }
-  if (!is_wild) return BYOC_OK;
+  if (!is_special) return BYOC_OK;
   fill(work, index, true);
   BYOC_RETURN_IF_ERROR(run_round(work, index, diag));
-  for (uint32_t p = 0; p < artifact->part_count; ++p) {
+  for (uint32_t p = 0; p < artifact->partition_count; ++p) {
     BYOC_RETURN_IF_ERROR(settle_part(work, index, p, true, &kept[p], arena, diag));
   }
   fill(work, index, false);
@@ -212,7 +213,7 @@ static byoc_status_t settle(work_t *work, uint32_t index, byoc_arena_t *arena, b
 
 static size_t count_parts(const work_t *work) {
   size_t count = 0;
-  for (size_t a = 0; a < work->job->artifact_count; ++a) count += work->job->artifacts[a]->part_count;
+  for (size_t a = 0; a < work->job->artifact_count; ++a) count += work->job->artifacts[a]->partition_count;
   return count;
 }
 
@@ -222,7 +223,7 @@ static byoc_status_t take_round(work_t *work, size_t round, byoc_diag_t *diag) {
     if (takes_turns) byoc_cost_runner_let_threads_sleep();
     BYOC_RETURN_IF_ERROR(run_round(work, a, diag));
     runner_t *runner = work->runners[a];
-    for (size_t p = 0; p < runner->artifact->part_count; ++p) {
+    for (size_t p = 0; p < runner->artifact->partition_count; ++p) {
       runner->passed[p][round] = runner->passed_ns[p];
       runner->processor[p][round] = runner->processor_ns[p];
     }
@@ -230,8 +231,8 @@ static byoc_status_t take_round(work_t *work, size_t round, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_count) {
-  const byoc_cost_parts_t *job = work->job;
+static byoc_status_t time_partitions(work_t *work, byoc_diag_t *diag, size_t *out_count) {
+  const byoc_cost_partitions_t *job = work->job;
   size_t count = 0;
   int64_t budget_ns = BUDGET_NS * (int64_t)count_parts(work);
   work->is_timing = true;
@@ -248,13 +249,13 @@ static byoc_status_t time_parts(work_t *work, byoc_diag_t *diag, size_t *out_cou
 }
 
 // A long call is interrupted by other work, so the processor's own time is the better measure.
-static double conclude(runner_t *runner, uint32_t part, bool by_processor, size_t count) {
-  double passed_ns = byoc_median(runner->passed[part], count);
-  double processor_ns = byoc_median(runner->processor[part], count);
+static double conclude(runner_t *runner, uint32_t partition, bool by_processor, size_t count) {
+  double passed_ns = byoc_median(runner->passed[partition], count);
+  double processor_ns = byoc_median(runner->processor[partition], count);
   return by_processor && passed_ns > INTERRUPTED_NS && processor_ns < passed_ns ? processor_ns : passed_ns;
 }
 
-static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc_diag_t *diag) {
+static byoc_status_t run(const byoc_cost_partitions_t *job, byoc_arena_t *arena, byoc_diag_t *diag) {
   work_t work = {.job = job};
   if (job->thread_count > 1) byoc_cost_runner_keep_threads_awake();
   for (uint32_t a = 0; a < job->artifact_count; ++a) {
@@ -267,10 +268,10 @@ static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc
   memset(work.cold, 1, job->cold_bytes + 1); // gives it pages of its own, not the system's page of zeros
   size_t count = 0;
   int64_t waits = byoc_cost_wait_count();
-  BYOC_RETURN_IF_ERROR(time_parts(&work, diag, &count));
+  BYOC_RETURN_IF_ERROR(time_partitions(&work, diag, &count));
   bool is_busy = byoc_cost_wait_count() - waits < (int64_t)count; // less than one wait per round
   for (uint32_t a = 0; a < job->artifact_count; ++a) {
-    for (uint32_t p = 0; p < job->artifacts[a]->part_count; ++p) {
+    for (uint32_t p = 0; p < job->artifacts[a]->partition_count; ++p) {
       double ns = conclude(work.runners[a], p, is_busy && job->thread_count == 1, count);
       job->board->outcomes[a][p].median_ns = ns > 0 ? ns : 1;
     }
@@ -278,8 +279,8 @@ static byoc_status_t run(const byoc_cost_parts_t *job, byoc_arena_t *arena, byoc
   return BYOC_OK;
 }
 
-void byoc_cost_run_parts(void *self, void *answer) {
-  byoc_cost_parts_answer_t *out = answer;
+void byoc_cost_run_partitions(void *self, void *answer) {
+  byoc_cost_partitions_answer_t *out = answer;
   byoc_diag_t diag = {0};
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());

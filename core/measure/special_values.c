@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds functions with operators that ONNX leaves undefined for NaN and infinities.
-#include "core/measure/wild.h"
+#include "core/measure/special_values.h"
 
 #include <string.h>
 
@@ -52,7 +52,7 @@ static bool is_defined(void *self, byoc_node_t *node) {
   return !is_undefined(node);
 }
 
-bool byoc_measure_takes_wild(const byoc_function_t *function) {
+bool byoc_measure_takes_special(const byoc_function_t *function) {
   return byoc_block_walk(function->body, is_defined, NULL);
 }
 
@@ -61,8 +61,8 @@ static bool is_light(void *self, byoc_node_t *node) {
   return !byoc_node_has_trait(node, BYOC_OP_HEAVY);
 }
 
-byoc_wild_t byoc_measure_wild(const byoc_function_t *function, const byoc_target_t *target) {
-  if (byoc_target_relative_error(target) > 0 || !byoc_measure_takes_wild(function)) return BYOC_WILD_NONE;
+byoc_special_values_t byoc_measure_special_values(const byoc_function_t *function, const byoc_target_t *target) {
+  if (byoc_target_relative_error(target) > 0 || !byoc_measure_takes_special(function)) return BYOC_WILD_NONE;
   const bool is_exact = target->kind->backend == NULL || byoc_block_walk(function->body, is_light, NULL);
   return is_exact ? BYOC_WILD_EXACT : BYOC_WILD_SPREADS;
 }

@@ -350,14 +350,14 @@ static void put_inputs(void **inputs, const data_t *data) {
 static const char *targets = "c";
 
 // The model of all rows, built for the targets, evaluated and loaded.
-typedef struct wild_t {
+typedef struct special_values_t {
   pipeline_t pipeline;
   pipeline_buffers_t buffers;
   byoc_loaded_artifact_t artifact;
   char *folder, *model, *path;
-} wild_t;
+} special_values_t;
 
-static void wild_open(wild_t *w) {
+static void special_open(special_values_t *w) {
   byoc_diag_t diag = {0};
   w->folder = byoc_test_folder();
   w->model = write_model(w->folder);
@@ -369,7 +369,7 @@ static void wild_open(wild_t *w) {
   byoc_test_ok(byoc_artifact_load(w->path, &diag, &w->artifact), &diag);
 }
 
-static void wild_close(wild_t *w) {
+static void special_close(special_values_t *w) {
   byoc_artifact_unload(&w->artifact);
   pipeline_buffers_deinit(&w->pipeline, &w->buffers);
   pipeline_close(&w->pipeline);
@@ -379,16 +379,16 @@ static void wild_close(wild_t *w) {
   free(w->folder);
 }
 
-static void wild_run(wild_t *w, byoc_context_t *context) {
+static void special_run(special_values_t *w, byoc_context_t *context) {
   const void *const *inputs = (const void *const *)w->buffers.inputs;
   assert_int_equal(w->artifact.table->run(context, inputs, w->buffers.outputs), BYOC_OK);
 }
 
-static void test_wild_values(void **state) {
+static void test_special_values(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
-  wild_t w;
-  wild_open(&w);
+  special_values_t w;
+  special_open(&w);
   size_t wrong = 0;
   for (int32_t threads = 1; threads <= 2; ++threads) {
     const byoc_context_options_t options = {.struct_size = sizeof(options), .thread_count = threads};
@@ -398,7 +398,7 @@ static void test_wild_values(void **state) {
       static data_t data;
       draw(&data, round);
       put_inputs(w.buffers.inputs, &data);
-      wild_run(&w, context);
+      special_run(&w, context);
       wrong += compare(&w.pipeline, w.buffers.outputs, &data, threads == 1 ? "compiled" : "compiled, 2 threads");
       if (round % 16 != 5 || threads > 1) continue;
       byoc_test_ok(pipeline_run_evaluated(&w.pipeline, &w.buffers, &diag), &diag);
@@ -406,7 +406,7 @@ static void test_wild_values(void **state) {
     }
     w.artifact.table->destroy(context);
   }
-  wild_close(&w);
+  special_close(&w);
   assert_int_equal(wrong, 0);
 }
 
@@ -416,8 +416,8 @@ static void test_flushed(void **state) {
   (void)state;
   enum { ADD = 36 };
   assert_string_equal(rows[ADD].node, "Add@14(%x, %z)");
-  wild_t w;
-  wild_open(&w);
+  special_values_t w;
+  special_open(&w);
   for (int i = 0; i < COUNT; ++i) ((float *)w.buffers.inputs[0])[i] = 1e-40f;
   for (int run = 0; run < 4; ++run) {
     const bool flushes = run % 2 == 1;
@@ -425,7 +425,7 @@ static void test_flushed(void **state) {
         .struct_size = sizeof(options), .thread_count = 1 + run / 2, .flush_subnormals = flushes};
     byoc_context_t *context = NULL;
     assert_int_equal(w.artifact.table->create(&options, &context), BYOC_OK);
-    wild_run(&w, context);
+    special_run(&w, context);
     w.artifact.table->destroy(context);
     const float *sum = w.buffers.outputs[ADD];
     for (int i = 0; i < COUNT; ++i) assert_true((sum[i] == 0) == flushes);
@@ -437,11 +437,11 @@ static void test_flushed(void **state) {
   byoc_context_t *context = NULL;
   assert_int_equal(w.artifact.table->create(&wrong, &context), BYOC_INVALID_ARGUMENT);
   assert_non_null(strstr(w.artifact.table->last_error(NULL), "flush_subnormals is 2"));
-  wild_close(&w);
+  special_close(&w);
 }
 
 int main(int argc, char **argv) {
   if (argc > 1) targets = argv[1];
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_wild_values), cmocka_unit_test(test_flushed)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_special_values), cmocka_unit_test(test_flushed)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lists of processors that -mcpu takes, and the features of each.
-#include "core/targets/level.h"
+#include "core/targets/isa_level.h"
 
 #include <string.h>
 
@@ -15,13 +15,13 @@ static int count_features(uint64_t features) {
 }
 
 // Inserts a level after those that have as many features or more.
-static byoc_status_t insert(byoc_cpu_levels_t *levels, const byoc_cpu_level_t *level, byoc_diag_t *diag) {
-  if (levels->count == BYOC_CPU_MOST_LEVELS) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "more than %d processors are named", BYOC_CPU_MOST_LEVELS);
+static byoc_status_t insert(byoc_isa_levels_t *levels, const byoc_isa_level_t *level, byoc_diag_t *diag) {
+  if (levels->count == BYOC_ISA_LEVELS_MOST) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "more than %d processors are named", BYOC_ISA_LEVELS_MOST);
   }
   size_t at = 0;
   for (size_t i = 0; i < levels->count; ++i) {
-    const byoc_cpu_level_t *other = &levels->levels[i];
+    const byoc_isa_level_t *other = &levels->levels[i];
     if (other->features == level->features) {
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' and '%s' have the same features: one of them is enough",
                              other->name, level->name);
@@ -34,12 +34,12 @@ static byoc_status_t insert(byoc_cpu_levels_t *levels, const byoc_cpu_level_t *l
   return BYOC_OK;
 }
 
-byoc_status_t byoc_cpu_parse_levels(const char *text, byoc_machine_t machine, byoc_arena_t *arena, byoc_diag_t *diag,
-                                    byoc_cpu_levels_t *out_levels) {
-  *out_levels = (byoc_cpu_levels_t){0};
+byoc_status_t byoc_isa_levels_parse(const char *text, byoc_machine_t machine, byoc_arena_t *arena, byoc_diag_t *diag,
+                                    byoc_isa_levels_t *out_levels) {
+  *out_levels = (byoc_isa_levels_t){0};
   for (const char *at = text;; ++at) {
     const size_t size = strcspn(at, ",");
-    byoc_cpu_level_t level = {.name = byoc_arena_format(arena, "%.*s", (int)size, at)};
+    byoc_isa_level_t level = {.name = byoc_arena_format(arena, "%.*s", (int)size, at)};
     if (level.name == NULL) return byoc_diag_out_of_memory(diag);
     if (strcmp(level.name, "native") == 0) {
       byoc_status_t status =
@@ -54,7 +54,7 @@ byoc_status_t byoc_cpu_parse_levels(const char *text, byoc_machine_t machine, by
   }
 }
 
-size_t byoc_cpu_find_level(const byoc_cpu_levels_t *levels, uint64_t features) {
+size_t byoc_isa_level_find(const byoc_isa_levels_t *levels, uint64_t features) {
   size_t i = 0;
   while (i + 1 < levels->count && (levels->levels[i].features & ~features) != 0) ++i;
   return i;
