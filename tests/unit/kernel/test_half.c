@@ -81,6 +81,30 @@ static void emit_columns(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t len
   byoc_loop_end(b);
 }
 
+// Elements that only some iterations load: outside of the tensor in others, on several sides, and at the place of the
+// result. A condition on f32 chooses within another one.
+static void emit_sides(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
+  const int64_t count = ROWS * length;
+  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
+  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  const byoc_loop_expr_t *at = OP(ADD, OP(MUL, row, INT(length)), i);
+  const byoc_loop_expr_t *before = F32(byoc_loop_load(b, x, OP(SUB, at, INT(2))));
+  const byoc_loop_expr_t *back = F32(byoc_loop_load(b, x, OP(SUB, INT(count - 1), at)));
+  const byoc_loop_expr_t *far = F32(byoc_loop_load(b, x, OP(ADD, OP(MUL, i, INT(ROWS)), row)));
+  const byoc_loop_expr_t *here = F32(byoc_loop_load(b, x, at));
+  const byoc_loop_expr_t *is_less = OP(LT, byoc_loop_load(b, f, at), NUM(0));
+  const byoc_loop_expr_t *inner = byoc_loop_select(b, is_less, before, back);
+  byoc_loop_store(b, y, at, byoc_loop_select(b, OP(LT, INT(1), i), inner, NUM(5)));
+  const byoc_loop_expr_t *sides = byoc_loop_select(b, OP(LT, i, INT(7)), OP(SUB, far, back), OP(ADD, back, far));
+  byoc_loop_store(b, z, at, byoc_loop_cast(b, dtype, byoc_loop_select(b, is_less, sides, here)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
 typedef struct case_t {
   void (*emit)(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length);
   int64_t length, count;
@@ -100,6 +124,9 @@ static const case_t cases[] = {
     {emit_columns, 1, ROWS},
     {emit_columns, 40, 40 * ROWS},
     {emit_columns, 300, 300 * ROWS},
+    {emit_sides, 3, 3 * ROWS},
+    {emit_sides, 40, 40 * ROWS},
+    {emit_sides, 300, 300 * ROWS},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -232,6 +259,18 @@ static void runs_are_converted_by_one_call(void **state) {
   byoc_string_deinit(&text);
 }
 
+static void elements_of_some_iterations_are_copied_and_converted_by_one_call(void **state) {
+  (void)state;
+  byoc_string_t text;
+  emit_text(emit_sides, &text);
+  const char *body = strstr(text.data, "static void k_loop");
+  assert_non_null(body);
+  assert_non_null(strstr(body, "_bits[i"));
+  assert_non_null(strstr(body, ", &x[")); // at the place of the result
+  assert_null(strstr(body, "byoc_f32_from_f16"));
+  byoc_string_deinit(&text);
+}
+
 // Two loads of the same column are copied once.
 static void elements_that_are_no_neighbours_are_copied_and_converted_by_one_call(void **state) {
   (void)state;
@@ -252,6 +291,7 @@ int main(void) {
       cmocka_unit_test(conversions_of_this_processor_equal_the_interpreter),
       cmocka_unit_test(conversions_in_registers_of_avx2_equal_the_interpreter),
       cmocka_unit_test(runs_are_converted_by_one_call),
+      cmocka_unit_test(elements_of_some_iterations_are_copied_and_converted_by_one_call),
       cmocka_unit_test(elements_that_are_no_neighbours_are_copied_and_converted_by_one_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
