@@ -39,6 +39,20 @@ static void open_first(const byoc_half_t *half, int indent) {
   byoc_string_appendf(half->emitter->out, "const int64_t %s = %s_first;\n", name, name);
 }
 
+// Copies the elements of the block from their places.
+static void emit_gathering(const byoc_half_t *half, const byoc_half_array_t *array, int indent) {
+  const char *name = half->loop->loop.variable->name;
+  byoc_emitter_t *emitter = half->emitter;
+  byoc_string_indent(emitter->out, indent);
+  byoc_string_appendf(emitter->out, "for (int64_t %s = %s_first; %s < %s_first + %s; ++%s)\n", name, name, name, name,
+                      half->size, name);
+  byoc_string_indent(emitter->out, indent + 2);
+  byoc_string_appendf(emitter->out, "%s_bits[%s - %s_first] = %s[", array->name, name, name,
+                      array->expr->load.buffer->name);
+  byoc_emit_expr(emitter, array->expr->load.index, BYOC_C_CONDITIONAL);
+  byoc_string_append(emitter->out, "];\n");
+}
+
 static bool has_kind(const byoc_half_t *half, byoc_half_kind_t kind) {
   for (size_t i = 0; i < half->count; ++i)
     if (half->arrays[i].kind == kind) return true;
@@ -46,15 +60,20 @@ static bool has_kind(const byoc_half_t *half, byoc_half_kind_t kind) {
 }
 
 static void emit_widening(const byoc_half_t *half, int indent) {
-  if (!has_kind(half, BYOC_HALF_LOADED)) return;
+  for (size_t i = 0; i < half->count; ++i)
+    if (half->arrays[i].kind == BYOC_HALF_GATHERED) emit_gathering(half, &half->arrays[i], indent);
+  if (!has_kind(half, BYOC_HALF_LOADED) && !has_kind(half, BYOC_HALF_GATHERED)) return;
   open_first(half, indent);
   for (size_t i = 0; i < half->count; ++i) {
     const byoc_half_array_t *array = &half->arrays[i];
-    if (array->kind != BYOC_HALF_LOADED) continue;
+    if (!byoc_half_is_operand(array)) continue;
     byoc_string_indent(half->emitter->out, indent + 2);
     byoc_string_appendf(half->emitter->out, "byoc_f32s_of_%s(%s, ", type_of(half->emitter, array->expr->dtype),
                         array->name);
-    emit_place(half, array->expr->load.buffer, array->expr->load.index);
+    if (array->kind == BYOC_HALF_GATHERED)
+      byoc_string_appendf(half->emitter->out, "%s_bits", array->name);
+    else
+      emit_place(half, array->expr->load.buffer, array->expr->load.index);
     byoc_string_appendf(half->emitter->out, ", %s);\n", half->size);
   }
   line(half, indent, "}\n");
@@ -87,7 +106,7 @@ static void replace_loads(byoc_half_t *half, const byoc_loop_expr_t *expr) {
   switch (expr->kind) {
   case BYOC_LOOP_LOAD:
     for (size_t i = 0; i < half->count; ++i)
-      if (half->arrays[i].kind == BYOC_HALF_LOADED && byoc_half_is_same(&half->arrays[i], BYOC_HALF_LOADED, expr))
+      if (byoc_half_is_operand(&half->arrays[i]) && byoc_half_is_same(&half->arrays[i], half->arrays[i].kind, expr))
         replace(half, expr, &half->arrays[i]);
     return;
   case BYOC_LOOP_OP:
@@ -261,9 +280,12 @@ static void emit_bounds(byoc_half_t *half, const char *begin, const char *end, i
   }
   for (size_t i = 0; i < half->count; ++i) {
     half->arrays[i].name = byoc_arena_format(&emitter->names, "t_%u", emitter->next_shared++);
+    if (half->arrays[i].name == NULL) half->arrays[i].name = "";
     byoc_string_indent(emitter->out, indent + 2);
     byoc_string_appendf(emitter->out, "_Alignas(64) float %s[%lld];\n", half->arrays[i].name, (long long)size);
-    if (half->arrays[i].name == NULL) half->arrays[i].name = "";
+    if (half->arrays[i].kind != BYOC_HALF_GATHERED) continue;
+    byoc_string_indent(emitter->out, indent + 2);
+    byoc_string_appendf(emitter->out, "uint16_t %s_bits[%lld];\n", half->arrays[i].name, (long long)size);
   }
   if (half->size == NULL) half->size = "";
 }

@@ -8,10 +8,11 @@
 enum { BYOC_HALF_ARRAYS = 24 };
 
 typedef enum byoc_half_kind_t {
-  BYOC_HALF_LOADED,  // elements of an operand
-  BYOC_HALF_ROUNDED, // a value that is rounded to f16 or bf16
-  BYOC_HALF_KEPT,    // a value that later arrays need and that is slow to compute
-  BYOC_HALF_STORED,  // elements of a result
+  BYOC_HALF_LOADED,   // elements of an operand
+  BYOC_HALF_GATHERED, // elements of an operand that are no neighbours; they are copied first
+  BYOC_HALF_ROUNDED,  // a value that is rounded to f16 or bf16
+  BYOC_HALF_KEPT,     // a value that later arrays need and that is slow to compute
+  BYOC_HALF_STORED,   // elements of a result
 } byoc_half_kind_t;
 
 typedef struct byoc_half_array_t {
@@ -43,6 +44,10 @@ static inline size_t byoc_half_count(const byoc_half_t *half) {
 bool byoc_half_is_buffer(const byoc_loop_buffer_t *buffer);
 // Are the elements of consecutive iterations neighbours, and is the first one's place known in front of the loop?
 bool byoc_half_is_run(const byoc_half_t *half, const byoc_loop_expr_t *index);
+// Does the array hold elements of an operand?
+static inline bool byoc_half_is_operand(const byoc_half_array_t *array) {
+  return array->kind == BYOC_HALF_LOADED || array->kind == BYOC_HALF_GATHERED;
+}
 // Does the array hold this load, or value?
 bool byoc_half_is_same(const byoc_half_array_t *array, byoc_half_kind_t kind, const byoc_loop_expr_t *expr);
 // Finds the arrays of the loop. False: it has none, or cannot be done in blocks.

@@ -4,8 +4,8 @@
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit_half.h"
 
-// The most nodes of expressions that are looked at.
-enum { MOST_NODES = 4096 };
+// The most nodes of expressions that are looked at, and the most arrays when elements are gathered into another one.
+enum { MOST_NODES = 4096, MOST_GATHERED = 8 };
 
 static bool is_half(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F16 || dtype == BYOC_DTYPE_BF16;
@@ -50,7 +50,7 @@ static bool is_rounding(const byoc_loop_expr_t *expr) {
 
 bool byoc_half_is_same(const byoc_half_array_t *array, byoc_half_kind_t kind, const byoc_loop_expr_t *expr) {
   if (array->kind != kind) return false;
-  return array->expr == expr || (kind == BYOC_HALF_LOADED && array->expr->load.buffer == expr->load.buffer &&
+  return array->expr == expr || (byoc_half_is_operand(array) && array->expr->load.buffer == expr->load.buffer &&
                                  byoc_loop_expr_equal(array->expr->load.index, expr->load.index));
 }
 
@@ -65,6 +65,41 @@ static void add(byoc_half_t *half, byoc_half_kind_t kind, const byoc_loop_expr_t
   half->has_rounded |= kind == BYOC_HALF_ROUNDED;
 }
 
+static bool has_load(const byoc_loop_expr_t *expr) {
+  switch (expr->kind) {
+  case BYOC_LOOP_LOAD:
+    return true;
+  case BYOC_LOOP_OP:
+    return has_load(expr->op.operands[0]) || (expr->op.operands[1] != NULL && has_load(expr->op.operands[1]));
+  case BYOC_LOOP_SELECT:
+    return has_load(expr->select.condition) || has_load(expr->select.yes) || has_load(expr->select.no);
+  case BYOC_LOOP_CAST:
+    return has_load(expr->cast);
+  default:
+    return false;
+  }
+}
+
+// Elements with constant or computed distances are copied before they are converted: alone they take many operations.
+static bool is_gathered(const byoc_half_t *half, const byoc_loop_expr_t *load) {
+  const byoc_loop_expr_t *index = load->load.index;
+  if (half->count >= MOST_GATHERED) return false;
+  if (!byoc_loop_expr_reads(index, half->loop->loop.variable) || has_load(index)) return false;
+  for (size_t i = 0; i < byoc_half_count(half); ++i) {
+    const byoc_loop_stmt_t *stmt = byoc_half_statement(half, i);
+    if (stmt->kind == BYOC_LOOP_LET && byoc_loop_expr_reads(index, stmt->assign.variable)) return false;
+  }
+  return true;
+}
+
+static void collect_load(byoc_half_t *half, const byoc_loop_expr_t *load) {
+  if (!byoc_half_is_buffer(load->load.buffer)) return;
+  if (byoc_half_is_run(half, load->load.index))
+    add(half, BYOC_HALF_LOADED, load, NULL);
+  else if (is_gathered(half, load))
+    add(half, BYOC_HALF_GATHERED, load, NULL);
+}
+
 // Finds the arrays of an expression, operands first. Values that are not computed in every iteration are none: their
 // loads might lie outside of the tensor.
 static void collect(byoc_half_t *half, const byoc_loop_expr_t *expr, bool always) {
@@ -73,8 +108,7 @@ static void collect(byoc_half_t *half, const byoc_loop_expr_t *expr, bool always
   switch (expr->kind) {
   case BYOC_LOOP_LOAD:
     half->reads_stored |= is_stored(half, expr->load.buffer);
-    if (always && byoc_half_is_buffer(expr->load.buffer) && byoc_half_is_run(half, expr->load.index))
-      add(half, BYOC_HALF_LOADED, expr, NULL);
+    if (always) collect_load(half, expr);
     return;
   case BYOC_LOOP_OP:
     collect(half, expr->op.operands[0], always);
@@ -144,13 +178,12 @@ bool byoc_half_collect(byoc_half_t *half) {
   if (!half->has_rounded) drop_kept(half);
   bool has_half = half->has_rounded;
   for (size_t i = 0; i < half->count; ++i) {
-    has_half |= half->arrays[i].kind == BYOC_HALF_LOADED || half->arrays[i].kind == BYOC_HALF_STORED;
-    half->reads_stored |=
-        half->arrays[i].kind == BYOC_HALF_LOADED && is_stored(half, half->arrays[i].expr->load.buffer);
+    has_half |= byoc_half_is_operand(&half->arrays[i]) || half->arrays[i].kind == BYOC_HALF_STORED;
+    half->reads_stored |= byoc_half_is_operand(&half->arrays[i]) && is_stored(half, half->arrays[i].expr->load.buffer);
   }
   // What the body itself wrote is read in the order of its statements: in one pass, and not from an array.
   if (half->reads_stored && half->has_rounded) return false;
   for (size_t i = 0; i < half->count; ++i)
-    if (half->arrays[i].kind == BYOC_HALF_LOADED && is_stored(half, half->arrays[i].expr->load.buffer)) return false;
+    if (byoc_half_is_operand(&half->arrays[i]) && is_stored(half, half->arrays[i].expr->load.buffer)) return false;
   return has_half && !half->failed;
 }
