@@ -23,7 +23,8 @@ extern "C" {
 
 // Since minor 5. The kernels that the checks launch, in the driver's own format: the names of their entries. Work-items
 // go along the first axis, one for each element up to n, unless a comment says otherwise. Checks whose kernel is NULL
-// are skipped.
+// are skipped: a device that executes command streams has none of these kernels, and `data` is any stream that it
+// takes.
 typedef struct byoc_driver_kernels_t {
   uint32_t struct_size; // sizeof(byoc_driver_kernels_t)
   uint32_t abi_version; // BYOC_DRIVER_ABI_VERSION
@@ -31,8 +32,8 @@ typedef struct byoc_driver_kernels_t {
   const void *data;
   uint64_t size_bytes;
   const char *options;    // for the driver's compiler; NULL: none
-  const char *scale;      // (f32 x, f32 y, F32 factor, I64 n): y[i] = x[i] * factor. Never NULL
-  const char *count;      // (i32 y, I64 n): y[i] += 1. Never NULL
+  const char *scale;      // (f32 x, f32 y, F32 factor, I64 n): y[i] = x[i] * factor
+  const char *count;      // (i32 y, I64 n): y[i] += 1
   const char *sum_groups; // (f32 x, f32 y, LOCAL of an f32 for each item, I64 n): y[group] = the sum of the group's x
   const char *places;     // (i32 y), three axes: y[p] = p, p = (z * height + y) * width + x of the item in the grid
   const char *arguments;  // (f64 y, I32 a, I64 b, F32 c, F64 d), one item: y[0 .. 4) = a, b, c, d

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, and of DRIVER, a good driver,
-# and its exit codes.
+# What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, of IDLE, which takes nothing,
+# of DRIVER, a good driver, and of STREAMS, a good driver without kernels; and its exit codes.
 
 # run(code arguments...): expects the exit code; `output` and `errors` are what it printed.
 function(run code)
@@ -58,6 +58,24 @@ expect(output "\nfailed +place.cases [^\n]*\n +no case holds what --case says\n"
 run(1 ${GOOD} --rule=place.cases --cases=${CMAKE_CURRENT_LIST_DIR}/bad)
 expect(output "\nfailed +place.cases [^\n]*\n +'[^\n]*bad' holds no cases in files \\*.cases\n")
 
+# A rule for which nothing was taken is no pass.
+run(0 ${IDLE} --rule=memory --rule=operators.empty --rule=hygiene --rule=results --rule=builds --rule=threads)
+expect(output "\nskipped +memory.inputs [^\n]*\n +nothing of the specimens calls a function of 'bad [^\n]*\n")
+expect(output "\nskipped +operators.empty [^\n]*\n +nothing of the specimens is taken by a rule of 'bad [^\n]*\n")
+expect(output "\n16 rules: 0 passed, 0 failed, 16 skipped\n$")
+run(0 ${GOOD} --rule=place.cases)
+expect(output "\nskipped +place.cases [^\n]*\n")
+expect(output "\n +no case names one of its targets, so nothing was checked: ")
+
+# The tables of --cases: types, domains, and what is wrong with them.
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/wrong_cases/a.cases "a | - | x[2]:i3 | y = Relu(x)\n")
+run(1 ${GOOD} --rule=memory.inputs --cases=${CMAKE_CURRENT_BINARY_DIR}/wrong_cases)
+expect(output "\n +a.cases:1: not a type of whole bytes, such as f32, f16, i8, u8 or i64, at ':i3'\n")
+file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/wrong_cases/a.cases "a | - | x[2] | y = nobody::Relu(x)\n")
+run(1 ${GOOD} --rule=memory.inputs --cases=${CMAKE_CURRENT_BINARY_DIR}/wrong_cases)
+expect(output "\n +a.cases/a: [^\n]*nobody")
+file(REMOVE_RECURSE ${CMAKE_CURRENT_BINARY_DIR}/wrong_cases)
+
 # Of what is no plugin, the rules that failed are told, and not each rule that could not run.
 run(1 ${CMAKE_CURRENT_LIST_FILE})
 expect(output "\nfailed +file.needs ")
@@ -83,6 +101,11 @@ string(JSON value GET "${output}" driver)
 if(NOT value MATCHES "driver_sim.so$")
   message(FATAL_ERROR "'driver' is '${value}': ${output}")
 endif()
+# A driver of command streams has no kernels: what needs one is skipped, and a rule that has nothing else, too.
+run(0 --driver ${STREAMS} --verbose)
+expect(output "\npassed +driver.device [^\n]*\n")
+expect(output "\nskipped +driver.launch [^\n]*\n +values is skipped: byoc_driver_kernels has no kernel for it\n")
+expect(output "\n5 rules: 4 passed, 0 failed, 1 skipped\n$")
 run(1 --driver ${DRIVER} --rule=driver.memory --case=driver.memory/nothing)
 expect(output "\n +no check of this rule holds what --case says\n")
 run(0 ${GOOD} --driver ${DRIVER} --rule=options --rule=driver.launch)

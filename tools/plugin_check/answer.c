@@ -71,13 +71,29 @@ void check_stop(check_t *check, const byoc_diag_t *diag, const char *format, ...
   check_end(check);
 }
 
+static noreturn void skip(check_t *check, const char *format, va_list arguments) {
+  char text[1024];
+  vsnprintf(text, sizeof(text), format, arguments);
+  add_line(check->answer->facts, sizeof(check->answer->facts), text);
+  check->answer->is_skipped = 1;
+  check_end(check);
+}
+
 void check_skip(check_t *check, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(check->answer->facts, sizeof(check->answer->facts), format, arguments);
-  va_end(arguments);
-  check->answer->is_skipped = 1;
-  check_end(check);
+  skip(check, format, arguments);
+}
+
+void check_tried(check_t *check, size_t count) {
+  (void)__atomic_fetch_add(&check->answer->tried_count, (int64_t)count, __ATOMIC_RELAXED);
+}
+
+void check_need_tried(check_t *check, const char *format, ...) {
+  if (check->answer->tried_count > 0 || check->answer->failure_count > 0) return;
+  va_list arguments;
+  va_start(arguments, format);
+  skip(check, format, arguments);
 }
 
 void check_needs_code(check_t *check) {

@@ -83,6 +83,7 @@ static int32_t run_guarded(void *self, const char *name, const byoc_call_t *call
   guard_area_t *areas[MOST_TENSORS + 2];
   int32_t status = BYOC_OK;
   check_doing(guard->check, "running '%s'", name);
+  if (count <= MOST_TENSORS) check_tried(guard->check, 1);
   if (count > MOST_TENSORS) return body(body_self, call);
   for (int turn = 0; turn < TURNS && status == BYOC_OK; ++turn) {
     views_t *views = NULL;

@@ -3,12 +3,14 @@
 #include "tools/plugin_check/cases.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/file.h"
 #include "core/base/string.h"
+#include "core/ir/element.h"
 
 enum { MAX_DIMS = 8, MAX_VALUES = 64, NAME_SIZE = 64, LIST_SIZE = 64 };
 
@@ -22,6 +24,13 @@ static uint64_t random_next(check_random_t *random) {
 
 double check_random_value(check_random_t *random) {
   return (double)(int64_t)(random_next(random) >> 40) / (double)(1 << 23) - 1.0;
+}
+
+double check_random_element(byoc_dtype_t dtype, double value) {
+  if (dtype == BYOC_DTYPE_BOOL) return value < 0;
+  if (!byoc_dtype_is_any_integer(dtype)) return value;
+  if (byoc_dtype_bits(dtype) == 8) return floor(value * 128) + (dtype == BYOC_DTYPE_U8 ? 128 : 0);
+  return floor(value * 8) + (byoc_dtype_is_signed_integer(dtype) ? 0 : 8);
 }
 
 // ---- reading ----
@@ -150,19 +159,27 @@ const char *check_case_name(const check_case_file_t *file, const char *name) {
 
 // ---- writing ----
 
+// The domains that a model imports, besides that of ONNX.
+enum { MAX_DOMAINS = 8 };
+typedef struct domains_t {
+  char names[MAX_DOMAINS][NAME_SIZE];
+  size_t count;
+} domains_t;
+
 // One case on its way into a model.
 typedef struct writer_t {
   check_t *check;
   const check_case_file_t *file;
   const check_case_t *entry;
   int index;
+  byoc_onnx_model_t *model;
   byoc_onnx_graph_t *graph;
   struct {
     char name[NAME_SIZE]; // as in the table
     bool is_result, is_read;
   } values[MAX_VALUES];
   size_t value_count;
-  byoc_dtype_t result_dtype; // f64 where an operand is
+  domains_t *domains;
   check_random_t random;
 } writer_t;
 
@@ -201,12 +218,6 @@ static size_t read_dims(const writer_t *w, const char **at, int64_t dims[MAX_DIM
   return rank;
 }
 
-static void store(void *data, byoc_dtype_t dtype, int64_t index, double value) {
-  if (dtype == BYOC_DTYPE_F32) ((float *)data)[index] = (float)value;
-  if (dtype == BYOC_DTYPE_F64) ((double *)data)[index] = value;
-  if (dtype == BYOC_DTYPE_I64) ((int64_t *)data)[index] = (int64_t)value;
-}
-
 // The text after '=': nothing, "+" or a list that repeats.
 static void fill(writer_t *w, void *data, byoc_dtype_t dtype, int64_t count, const char *values, size_t size) {
   double list[LIST_SIZE];
@@ -218,9 +229,23 @@ static void fill(writer_t *w, void *data, byoc_dtype_t dtype, int64_t count, con
   }
   for (int64_t i = 0; i < count; ++i) {
     double value = check_random_value(&w->random);
-    if (is_positive) value = 0.75 + value / 2;
-    store(data, dtype, i, listed > 0 ? list[(size_t)i % listed] : value);
+    value = is_positive ? 0.75 + value / 2 : check_random_element(dtype, value);
+    byoc_element_set_f64(dtype, data, (size_t)i, listed > 0 ? list[(size_t)i % listed] : value);
   }
+}
+
+// ":i64" at *at, which moves behind it; without one, f32.
+static byoc_dtype_t read_dtype(const writer_t *w, const char **at) {
+  char name[16] = "";
+  if (**at != ':') return BYOC_DTYPE_F32;
+  const size_t size = word_size(*at + 1);
+  if (size < sizeof(name)) memcpy(name, *at + 1, size);
+  const byoc_dtype_t dtype = byoc_dtype_parse(name);
+  if (byoc_dtype_bits(dtype) < 8 || dtype == BYOC_DTYPE_STRING || byoc_dtype_is_complex(dtype)) {
+    refuse(w, "not a type of whole bytes, such as f32, f16, i8, u8 or i64", *at);
+  }
+  *at += 1 + size;
+  return dtype;
 }
 
 static const char *write_operand(writer_t *w, const char *at) {
@@ -231,13 +256,7 @@ static const char *write_operand(writer_t *w, const char *at) {
   add_value(w, at, size, false);
   at += size;
   size_t rank = read_dims(w, &at, dims, shape);
-  byoc_dtype_t dtype = BYOC_DTYPE_F32;
-  if (*at == ':') {
-    dtype = strncmp(at, ":i64", 4) == 0 ? BYOC_DTYPE_I64 : BYOC_DTYPE_F64;
-    if (dtype == BYOC_DTYPE_F64 && strncmp(at, ":f64", 4) != 0) refuse(w, "the types are f64 and i64", at);
-    at += 4;
-  }
-  if (dtype == BYOC_DTYPE_F64) w->result_dtype = dtype;
+  const byoc_dtype_t dtype = read_dtype(w, &at);
   byoc_string_t full;
   byoc_string_init(&full, byoc_allocator_system());
   write_name(w, name, size, &full);
@@ -302,6 +321,25 @@ static const char *write_attribute(writer_t *w, byoc_onnx_node_t *node, const ch
   return at + key_size + 1 + value_size;
 }
 
+// "com.microsoft::QLinearAdd", up to `end`: names the operator in `op` and gives its domain, which the model imports
+// once.
+static const char *read_operator(writer_t *w, const char *begin, const char *end, char op[NAME_SIZE]) {
+  static char domain[NAME_SIZE];
+  const char *colons = strstr(begin, "::");
+  const bool has_domain = colons != NULL && colons < end;
+  const char *name = has_domain ? colons + 2 : begin;
+  snprintf(domain, sizeof(domain), "%.*s", has_domain ? (int)(colons - begin) : 0, begin);
+  snprintf(op, NAME_SIZE, "%.*s", (int)(end - name), name);
+  for (size_t i = 0; i < w->domains->count; ++i) {
+    if (strcmp(w->domains->names[i], domain) == 0) return domain;
+  }
+  if (!has_domain) return domain;
+  if (w->domains->count == MAX_DOMAINS) refuse(w, "too many domains", begin);
+  snprintf(w->domains->names[w->domains->count++], NAME_SIZE, "%s", domain);
+  byoc_onnx_model_import(w->model, domain, 1);
+  return domain;
+}
+
 // "y = Conv(x,w) pads=1,1": one node.
 static const char *write_node(writer_t *w, const char *at, int number) {
   byoc_string_t inputs, outputs;
@@ -311,14 +349,14 @@ static const char *write_node(writer_t *w, const char *at, int number) {
   const char *equals = strchr(at, '='), *open = equals ? strchr(equals, '(') : NULL;
   const char *close = open ? strchr(open, ')') : NULL;
   if (close == NULL) refuse(w, "expected y = Op(x)", at);
-  const char *begin = equals + 1 + strspn(equals + 1, " ");
-  snprintf(op, sizeof(op), "%.*s", (int)(open - begin), begin);
+  const char *domain = read_operator(w, equals + 1 + strspn(equals + 1, " "), open, op);
   write_names(w, open + 1, close - 1, false, &inputs);
   const char *last = equals - 1;
   while (last > at && *last == ' ') --last;
   write_names(w, at, last, true, &outputs);
   snprintf(name, sizeof(name), "k%d_node%d", w->index, number);
   byoc_onnx_node_t *node = byoc_onnx_graph_node(w->graph, op, name, inputs.data, outputs.data);
+  byoc_onnx_node_set_domain(node, domain);
   at = close + 1;
   for (at += strspn(at, " "); *at != '\0' && *at != ';'; at += strspn(at, " ")) at = write_attribute(w, node, at);
   byoc_string_deinit(&inputs);
@@ -327,13 +365,15 @@ static const char *write_node(writer_t *w, const char *at, int number) {
   return at + strspn(at, " ");
 }
 
-static void write_case(check_t *check, const check_case_file_t *file, int index, byoc_onnx_graph_t *graph) {
+static void write_case(check_t *check, const check_case_file_t *file, int index, byoc_onnx_model_t *model,
+                       domains_t *domains) {
   writer_t w = {.check = check,
                 .file = file,
                 .entry = &file->cases[index],
                 .index = index,
-                .graph = graph,
-                .result_dtype = BYOC_DTYPE_F32};
+                .model = model,
+                .graph = byoc_onnx_model_graph(model),
+                .domains = domains};
   for (const char *p = w.entry->name; *p != '\0'; ++p) w.random.state = w.random.state * 31 + (unsigned char)*p;
   for (const char *at = w.entry->operands; *at != '\0';) at = write_operand(&w, at);
   int number = 0;
@@ -342,7 +382,7 @@ static void write_case(check_t *check, const check_case_file_t *file, int index,
     char name[NAME_SIZE + 16];
     if (!w.values[i].is_result || w.values[i].is_read) continue;
     snprintf(name, sizeof(name), "k%d_%s", index, w.values[i].name);
-    byoc_onnx_graph_output(graph, name, w.result_dtype, NULL);
+    byoc_onnx_graph_output(w.graph, name, BYOC_DTYPE_NONE, NULL); // the type is inferred
   }
 }
 
@@ -351,7 +391,8 @@ check_model_t check_case_file_model(check_t *check, const check_case_file_t *fil
   check_model_t out = {0};
   byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "cases", 24);
   if (model == NULL) check_stop(check, NULL, "out of memory");
-  for (int i = 0; i < (int)file->count; ++i) write_case(check, file, i, byoc_onnx_model_graph(model));
+  domains_t domains = {.count = 0};
+  for (int i = 0; i < (int)file->count; ++i) write_case(check, file, i, model, &domains);
   check_ok(check, byoc_onnx_model_pack(model, &diag, &out.data, &out.size_bytes), &diag, file->name);
   byoc_onnx_model_destroy(model);
   return out;

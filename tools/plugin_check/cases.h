@@ -5,12 +5,17 @@
 //   conv_pads | cutlass dnnl cblas:some | x[1,3,8,9] w[4,3,3,3]= b[4]= | y = Conv(x,w,b) pads=1,1,1,1; z = Relu(y)
 //
 // Who: target kinds; the kind takes every node of the case, or with ":some" at least one. Others may take it or not;
-// what they take must be right. "-": nobody has to. Operands: x[dims] is an input of values in [-1, 1) (from 0.25 where
-// its name starts with "positive", with NaN among them where it starts with "nan", and infinities, too, where it starts
-// with "wild"); w[dims]= is a constant of such values, w[dims]=+ of positive ones, w[dims]=1,2 of these values,
-// repeated; w[dims]:i64=... of another type. f32 where no type is given. Attributes: key=1 is an integer, key=1.0 a
-// float, key=1,1 (or "1,") a list of integers, all else a text. What no node of the case reads is an output. A line
-// that starts with '#' is a comment.
+// what they take must be right. "-": nobody has to.
+//
+// Operands: x[dims] is an input, w[dims]= a constant; "[]" is a scalar. "x[2,3]:u8" and "w[2,3]:i8=" name an element
+// type, as byoc does (f32 without one). Numbers are in [-1, 1), bytes of the whole range, other integers in [-8, 8).
+// Inputs whose names start with "positive" are from 0.25 up, with "nan" have NaN among them, with "wild" infinities,
+// too. Constants: w[dims]=+ has positive numbers, w[dims]=1,2 these values, repeated.
+//
+// Nodes: y = Conv(x,w,b) key=value; names in front of an operator, "com.microsoft::QLinearAdd(...)", are its domain.
+// "a,b = Op(x,,z)" has two results and leaves an operand out. Attributes: key=1 is an integer, key=1.0 a float, key=1,1
+// (or "1,") a list of integers, all else a text. What no node of the case reads is an output. A line that starts with
+// '#' is a comment.
 //
 // The tables of this folder are part of the program; --cases gives others. What is read lives until the rule ends.
 #ifndef BYOC_TOOLS_PLUGIN_CHECK_CASES_H_
@@ -24,11 +29,12 @@ typedef struct check_case_t {
   int line_number;
 } check_case_t;
 
-typedef struct check_case_file_t {
+typedef struct check_case_file_t check_case_file_t;
+struct check_case_file_t {
   const char *name; // "conv.cases"
   check_case_t *cases;
   size_t count;
-} check_case_file_t;
+};
 
 typedef struct check_cases_t {
   check_case_file_t *files; // sorted by name; each has cases
@@ -57,5 +63,7 @@ typedef struct check_random_t {
   uint64_t state;
 } check_random_t;
 double check_random_value(check_random_t *random); // in [-1, 1)
+// An element of a type, made of a number in [-1, 1): bytes of the whole range, other integers from -8 to 7.
+double check_random_element(byoc_dtype_t dtype, double value);
 
 #endif // BYOC_TOOLS_PLUGIN_CHECK_CASES_H_

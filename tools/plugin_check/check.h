@@ -59,6 +59,7 @@ typedef struct check_answer_t {
   int32_t failure_count;
   int32_t is_skipped;
   int32_t is_ended;                 // the rule ended by itself
+  int64_t tried_count;              // what the rule has tried of the plugin, of any kind
   char doing[256];                  // what the child is about to do; for a crash, an exit or a hang
   char findings[CHECK_TEXT_BYTES];  // one line for each failure; of the first CHECK_TEXT_BYTES bytes
   char facts[CHECK_TEXT_BYTES / 8]; // one line for each thing worth knowing: "it takes 31 of 40 operators"
@@ -101,6 +102,10 @@ noreturn void check_end(check_t *check);
 noreturn void check_stop(check_t *check, const byoc_diag_t *diag, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 noreturn void check_skip(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// Counts what the rule tried of the plugin: calls of functions, regions. Any thread, and any part of the rule, may.
+void check_tried(check_t *check, size_t count);
+// Skips the rule for this reason if it tried nothing and found nothing wrong: it would pass whatever the plugin did.
+void check_need_tried(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Ends the rule as failed unless the status is BYOC_OK.
 void check_ok(check_t *check, byoc_status_t status, const byoc_diag_t *diag, const char *what);
 // Ends the rule as one that does not concern a table, which has no code of its own.

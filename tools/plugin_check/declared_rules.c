@@ -128,6 +128,7 @@ static void each_form(check_t *check, const byoc_op_t *row, void (*body)(example
       example.form.size = sizes[i / ways].size;
       example.form.rest_rank = sizes[i / ways].rest_rank;
       if (!open_example(&example)) continue;
+      check_tried(check, 1);
       body(&example);
       close_example(&example);
       if (check->answer->failure_count > failures) return;
@@ -142,6 +143,7 @@ static void each_example(check_t *check, void (*body)(example_t *example)) {
     const byoc_op_t *row = operators->rows.data[i];
     if (row->point != NULL || row->loops != NULL) each_form(check, row, body);
   }
+  check_need_tried(check, "no operator that it declares has a definition as loops");
 }
 
 // The evaluator checks each index.

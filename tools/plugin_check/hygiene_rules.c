@@ -134,6 +134,7 @@ static int32_t run_function(void *self, const char *name, const byoc_call_t *cal
   char who[160];
   (void)keeps_results;
   check_doing(watcher->check, "running '%s'", name);
+  check_tried(watcher->check, 1);
   snprintf(who, sizeof(who), "the function '%s'", name);
   take(watcher, &watcher->before);
   const int32_t status = body(body_self, call);
@@ -145,6 +146,7 @@ static watcher_t function_watcher;
 
 static void run_functions(trial_t *trial) {
   const byoc_call_watch_t watch = {.self = &function_watcher, .run = run_function};
+  trial->counts_calls = true;
   trial_add_usual(trial, MOST_SPECIMENS);
   trial_values(trial, (byoc_placer_t){0}, &watch, "with the process watched");
 }

@@ -40,7 +40,8 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
        "this rule may fail (operators.wild: NaN and infinities in any rule; operators.wild/Exp: where Exp is)"},
       {"case", 0, BYOC_OPT_LIST, &check->case_filters, "TEXT",
        "only the cases whose 'file/name' holds this text; of a driver's checks: driver.memory/copy"},
-      {"cases", 0, BYOC_OPT_STRING, &check->case_folder, "FOLDER", "other tables of cases: FOLDER/*.cases"},
+      {"cases", 0, BYOC_OPT_STRING, &check->case_folder, "FOLDER",
+       "tables of cases instead of its own, for every rule: FOLDER/*.cases (docs/plugin.md has the format)"},
       {"format", 0, BYOC_OPT_STRING, &arguments->format_name, "FORMAT", "text (default), json or tap"},
       {"timeout", 0, BYOC_OPT_SECONDS, &arguments->seconds, "SECONDS", "time for each rule (default: 600)"},
       {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "list the rules, and check nothing"},
@@ -60,6 +61,7 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
           "Targets may begin with what they need of the processor: 'x86-64-v3? mine -O=3; c' is left out elsewhere.\n"
           "Rules about building use the first of the targets, rules about results all of them.\n"
           "Each rule runs in a process of its own: a crash, an exit or a hang is a failure of that rule.\n"
+          "A rule for which the plugin took nothing is skipped; -v and --rule=rules.take say what it takes.\n"
           "Exit codes: 0 no rule failed, other than those that --waive names; 1 a rule failed; 2 the command line "
           "is wrong.\n",
   };

@@ -10,6 +10,7 @@ enum { MOST_SPECIMENS = 60 };
 
 static void run_guarded(trial_t *trial, call_guard_t guard, const char *way) {
   guard.check = trial->check;
+  trial->counts_calls = true;
   const byoc_call_watch_t watch = calls_guarded(&guard);
   trial_values(trial, (byoc_placer_t){0}, &watch, way);
 }

@@ -92,7 +92,7 @@ static void compute_types(trial_t *trial) {
   static const byoc_dtype_t dtypes[] = {BYOC_DTYPE_F64, BYOC_DTYPE_F16, BYOC_DTYPE_BF16, BYOC_DTYPE_I32,
                                         BYOC_DTYPE_I64, BYOC_DTYPE_U8,  BYOC_DTYPE_I8,   BYOC_DTYPE_BOOL};
   for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); ++i) {
-    trial_add(trial, &(specimen_wish_t){.dtype = dtypes[i], .lead = 2, .only_first = true}, (i + 1) * MOST_OF_A_KIND);
+    trial_add(trial, &(specimen_wish_t){.dtype = dtypes[i], .lead = 2, .only_first = true}, MOST_OF_A_KIND);
   }
   trial_values(trial, (byoc_placer_t){0}, NULL, "types other than f32");
 }
@@ -103,7 +103,9 @@ void check_operators_types(check_t *check) {
 
 static void compute_empty(trial_t *trial) {
   trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 0}, MOST_OF_A_KIND);
-  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 1}, 2 * MOST_OF_A_KIND);
+  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_I8, .lead = 0}, MOST_OF_A_KIND / 4);
+  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 1}, MOST_OF_A_KIND);
+  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_I8, .lead = 1}, MOST_OF_A_KIND / 4);
   trial_values(trial, (byoc_placer_t){0}, NULL, "a dimension of 0 or 1");
 }
 

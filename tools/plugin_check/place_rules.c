@@ -97,6 +97,7 @@ static void check_demands(check_t *check, const check_case_file_t *file, const c
     const check_demand_t demand = check_case_demand(&file->cases[i], tally.kind);
     claimed += tally.claimed[i];
     left += tally.left[i];
+    check_tried(check, demand != CHECK_DEMAND_NONE);
     const bool is_met =
         demand == CHECK_DEMAND_NONE || (tally.claimed[i] > 0 && (demand == CHECK_DEMAND_SOME || tally.left[i] == 0));
     if (is_met) continue;
@@ -118,6 +119,7 @@ void check_place_cases(check_t *check) {
       check_pipeline_close(&pipeline);
     }
   }
+  check_need_tried(check, "no case names one of its targets, so nothing was checked: --cases gives such tables");
 }
 
 void check_place_reasons(check_t *check) {
@@ -130,6 +132,7 @@ void check_place_reasons(check_t *check) {
       const byoc_placement_t *placement = &pipeline.build.result.placement;
       for (size_t i = 0; i < placement->declines.count; ++i) {
         const byoc_decline_t *decline = &placement->declines.data[i];
+        check_tried(check, 1);
         const bool is_reported = decline->reason != NULL && decline->reason[0] != '\0' &&
                                  strcmp(decline->reason, "no reason was given") != 0;
         if (is_reported) continue;
@@ -139,6 +142,7 @@ void check_place_reasons(check_t *check) {
       check_pipeline_close(&pipeline);
     }
   }
+  check_need_tried(check, "it declines nothing of the cases, so there is no reason to look at");
 }
 
 // A target list that is refused with a reason: when it is read as a user's mistake, when code is made as one in what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the examples of operators (recipes.def) and fits them to operands that are there already.
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ typedef struct binding_t {
   int64_t letters[26]; // -1: free
   int64_t whole[SPECIMEN_RANK], front[SPECIMEN_RANK];
   int32_t whole_rank, front_rank; // -1: free
+  byoc_dtype_t dtype;             // of operands without a type: that of the first known one of these, else the wish's
+  bool has_dtype;                 // a known operand has bound it
 } binding_t;
 
 // Sizes of letters that nothing binds; N is the wish's.
@@ -40,8 +43,9 @@ static int64_t usual_size(char letter) {
 // ---- which rows ----
 
 static bool names(const row_t *row, const char *name) {
-  const size_t size = strcspn(row->op, "*");
-  return strlen(name) == size && strncmp(row->op, name, size) == 0;
+  size_t size = 0;
+  while (name[size] != '\0' && row->op[size] == name[size]) ++size;
+  return name[size] == '\0' && (row->op[size] == '\0' || row->op[size] == '*');
 }
 
 static bool has_rows(const char *name) {
@@ -51,14 +55,16 @@ static bool has_rows(const char *name) {
   return false;
 }
 
-// The name under which the operator's rows stand.
-static const char *row_name(const byoc_op_t *op) {
-  if (op->domain[0] == '\0' && has_rows(op->name)) return op->name;
+// The name under which the operator's rows stand: "Conv", "com.microsoft::QGemm".
+static const char *row_name(const byoc_op_t *op, char full[128]) {
+  snprintf(full, 128, "%s%s%s", op->domain, op->domain[0] != '\0' ? "::" : "", op->name);
+  if (has_rows(full)) return full;
   return strncmp(op->name, "Reduce", 6) == 0 ? "reduce" : "elementwise";
 }
 
 uint32_t recipe_count(const byoc_op_t *op) {
-  const char *name = row_name(op);
+  char full[128];
+  const char *name = row_name(op, full);
   uint32_t count = 0;
   for (size_t i = 0; i < ROW_COUNT; ++i) count += names(&rows[i], name);
   return count;
@@ -147,6 +153,24 @@ static void read_values(const char *text, size_t size, specimen_value_t *value) 
   }
 }
 
+// "f32", "q" or "f" as recipes.def says; the type that is bound if there is none.
+static byoc_dtype_t read_dtype(const char *text, size_t size, const specimen_wish_t *wish) {
+  const bool is_float = byoc_dtype_is_any_float(wish->dtype);
+  const bool is_quantised = byoc_dtype_is_any_integer(wish->dtype) && byoc_dtype_bits(wish->dtype) <= 16;
+  if (size == 1 && text[0] == 'q') return is_quantised ? wish->dtype : BYOC_DTYPE_U8;
+  if (size == 1 && text[0] == 'f') return is_float ? wish->dtype : BYOC_DTYPE_F32;
+  char name[16] = "";
+  memcpy(name, text, size < sizeof(name) ? size : 0);
+  return byoc_dtype_parse(name);
+}
+
+// The type of an operand without one in its row.
+static byoc_dtype_t bind_dtype(const recipe_operand_t *operand, binding_t *binding) {
+  if (operand->is_known && !binding->has_dtype) binding->dtype = operand->value.dtype;
+  binding->has_dtype = binding->has_dtype || operand->is_known;
+  return binding->dtype;
+}
+
 // One word of a row's operands.
 static bool fit_operand(const char *word, size_t size, const specimen_wish_t *wish, const specimen_value_t *hint,
                         binding_t *binding, recipe_operand_t *operand) {
@@ -155,14 +179,9 @@ static bool fit_operand(const char *word, size_t size, const specimen_wish_t *wi
     return !operand->is_known;
   }
   const char *open = strchr(word, '['), *close = strchr(word, ']'), *at = close + 1, *end = word + size;
-  byoc_dtype_t dtype = wish->dtype;
-  if (*at == ':') {
-    char name[16] = "";
-    const size_t length = strcspn(++at, "=!+ ");
-    memcpy(name, at, length < sizeof(name) ? length : 0);
-    dtype = byoc_dtype_parse(name);
-    at += length;
-  }
+  const size_t length = *at == ':' ? strcspn(at + 1, "=!+ ") : 0;
+  const byoc_dtype_t dtype = length > 0 ? read_dtype(at + 1, length, wish) : bind_dtype(operand, binding);
+  at += length > 0 ? length + 1 : 0;
   specimen_value_t *value = &operand->value;
   if (operand->is_known && value->dtype != dtype) return false;
   if (!fit_dims(open + 1, (size_t)(close - open - 1), wish, hint, operand->is_known, binding, value)) return false;
@@ -248,7 +267,7 @@ static bool read_attributes(const char *text, const binding_t *binding, byoc_are
 
 static bool try_row(const row_t *row, const byoc_op_t *op, const specimen_wish_t *wish, const specimen_value_t *hint,
                     byoc_arena_t *arena, recipe_t *recipe) {
-  binding_t binding = {.whole_rank = -1, .front_rank = -1};
+  binding_t binding = {.whole_rank = -1, .front_rank = -1, .dtype = wish->dtype};
   for (size_t i = 0; i < 26; ++i) binding.letters[i] = -1;
   const uint32_t least = op->min_inputs > 0 ? (uint32_t)op->min_inputs : 1;
   if (!fit_operands(row, wish, hint, least, &binding, recipe)) return false;
@@ -260,20 +279,22 @@ static bool try_row(const row_t *row, const byoc_op_t *op, const specimen_wish_t
 
 bool recipe_complete(const byoc_op_t *op, const specimen_wish_t *wish, uint32_t variant, const specimen_value_t *hint,
                      byoc_arena_t *arena, recipe_t *recipe) {
-  const char *name = row_name(op);
+  char full[128];
+  const char *name = row_name(op, full);
   const recipe_t asked = *recipe;
   uint32_t suiting = 0;
   // Counts the rows that suit, so that each variant has one: they are taken in turn.
   for (size_t i = 0; i < ROW_COUNT; ++i) {
+    if (!names(&rows[i], name)) continue;
     recipe_t tried = asked;
-    suiting += names(&rows[i], name) && try_row(&rows[i], op, wish, hint, arena, &tried);
+    suiting += try_row(&rows[i], op, wish, hint, arena, &tried);
   }
   if (suiting == 0) return false;
   variant %= suiting;
   for (size_t i = 0; i < ROW_COUNT; ++i) {
+    if (!names(&rows[i], name)) continue;
     *recipe = asked;
-    if (!names(&rows[i], name) || !try_row(&rows[i], op, wish, hint, arena, recipe)) continue;
-    if (variant-- == 0) return true;
+    if (try_row(&rows[i], op, wish, hint, arena, recipe) && variant-- == 0) return true;
   }
   return false;
 }

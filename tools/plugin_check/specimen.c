@@ -17,30 +17,37 @@ void specimens_init(specimens_t *set, byoc_allocator_t allocator) {
   byoc_arena_init(&set->arena, allocator);
 }
 
+static void release(specimens_t *set, specimen_t *specimen) {
+  byoc_vector_deinit(&specimen->values, set->allocator);
+  byoc_vector_deinit(&specimen->nodes, set->allocator);
+}
+
 void specimens_deinit(specimens_t *set) {
-  for (size_t i = 0; i < set->items.count; ++i) {
-    byoc_vector_deinit(&set->items.data[i]->values, set->allocator);
-    byoc_vector_deinit(&set->items.data[i]->nodes, set->allocator);
-  }
+  for (size_t i = 0; i < set->items.count; ++i) release(set, set->items.data[i]);
   byoc_vector_deinit(&set->items, set->allocator);
   byoc_vector_deinit(&set->unmade, set->allocator);
   byoc_arena_deinit(&set->arena);
 }
 
-void specimens_thin(specimens_t *set, size_t limit) {
-  const size_t count = set->items.count;
-  if (count <= limit) return;
-  size_t kept = 0;
+void specimens_move(specimens_t *set, size_t to, size_t from) {
+  specimen_t *specimen = set->items.data[from];
+  set->items.data[from] = set->items.data[to];
+  set->items.data[to] = specimen;
+}
+
+void specimens_end(specimens_t *set, size_t count) {
+  for (size_t i = count; i < set->items.count; ++i) release(set, set->items.data[i]);
+  set->items.count = count;
+}
+
+void specimens_thin(specimens_t *set, size_t first, size_t limit) {
+  if (set->items.count <= first + limit) return;
+  const size_t count = set->items.count - first;
+  size_t kept = first;
   for (size_t i = 0; i < count; ++i) {
-    specimen_t *specimen = set->items.data[i];
-    if (i * limit / count != (i + 1) * limit / count) {
-      set->items.data[kept++] = specimen;
-      continue;
-    }
-    byoc_vector_deinit(&specimen->values, set->allocator);
-    byoc_vector_deinit(&specimen->nodes, set->allocator);
+    if (i * limit / count != (i + 1) * limit / count) specimens_move(set, kept++, first + i);
   }
-  set->items.count = kept;
+  specimens_end(set, kept);
 }
 
 // ---- data ----
@@ -109,7 +116,11 @@ byoc_value_t *specimen_add_value(byoc_function_t *function, const specimen_value
   void *data = NULL;
   byoc_constant_t *constant = byoc_constant_allocate(module, name, type, &data);
   if (constant == NULL) return NULL;
-  fill(value, name, data, (size_t)byoc_type_element_count(type), SPECIMEN_FINITE);
+  if (value->data != NULL) {
+    memcpy(data, value->data, constant->size_bytes);
+  } else {
+    fill(value, name, data, (size_t)byoc_type_element_count(type), SPECIMEN_FINITE);
+  }
   return byoc_function_constant(function, constant);
 }
 

@@ -8,6 +8,8 @@
 #include "byoc/plugin.h"
 #include "core/op/op.h"
 
+struct check_t;
+
 enum { SPECIMEN_RANK = 8, SPECIMEN_VALUES = 12, SPECIMEN_OPERANDS = 16, SPECIMEN_ATTRIBUTES = 8 };
 #define SPECIMEN_NONE UINT32_MAX
 
@@ -26,7 +28,9 @@ typedef struct specimen_value_t {
   specimen_fill_t fill;
   double values[SPECIMEN_VALUES];
   size_t value_count;
-  bool is_read; // by a node of the specimen
+  const void *data; // of a constant whose elements are given; NULL: `fill` says what they are
+  const char *name; // of a case's value, "k0_y"; NULL in specimens of rules
+  bool is_read;     // by a node of the specimen
 } specimen_value_t;
 
 typedef struct specimen_node_t {
@@ -38,7 +42,7 @@ typedef struct specimen_node_t {
 } specimen_node_t;
 
 typedef struct specimen_t {
-  const char *rule;  // its name
+  const char *rule;  // its name; of a case: "conv.cases/conv_pads"
   const char *label; // "demo.relu: Relu(f32[2,3,5])"
   BYOC_VECTOR(specimen_value_t) values;
   BYOC_VECTOR(specimen_node_t) nodes;
@@ -64,8 +68,17 @@ void specimens_deinit(specimens_t *set);
 // Adds the specimens of all rules of the backend. Two equal ones are one.
 byoc_status_t specimens_add(specimens_t *set, const byoc_backend_t *backend, const specimen_wish_t *wish,
                             byoc_diag_t *diag);
-// Keeps at most `limit`, spread over all of them.
-void specimens_thin(specimens_t *set, size_t limit);
+// Keeps those before `first`, and at most `limit` of the others, spread over all of them.
+void specimens_thin(specimens_t *set, size_t first, size_t limit);
+// Keeps specimen `from` at the place of `to`, which is not behind it; ends the set at `count`, and frees what is
+// behind.
+void specimens_move(specimens_t *set, size_t to, size_t from);
+void specimens_end(specimens_t *set, size_t count);
+// Adds the cases of the tables that --cases and --case leave (cases.h), as specimens of a rule called after the case.
+void specimens_add_cases(specimens_t *set, struct check_t *check);
+// specimen_step of the output called `name` of a file's case.
+struct check_case_file_t;
+double specimen_step_of_case(struct check_t *check, const struct check_case_file_t *file, const char *name);
 
 // A module whose function "main" holds the specimens from `first` on, `count` of them. The n-th specimen's values and
 // nodes are named "k<n>_...", from `first` on.
@@ -78,6 +91,15 @@ typedef enum specimen_data_t { SPECIMEN_FINITE, SPECIMEN_NAN, SPECIMEN_WILD } sp
 // Fills memory for an input, named as in the module, with its values.
 void specimens_fill(const specimens_t *set, const char *name, byoc_dtype_t dtype, void *data, size_t element_count,
                     specimen_data_t kind);
+
+// ---- comparing (specimen_step.c) ----
+
+// How far an element of a result may be from the expected one because floats were added in another order: 0 if no
+// float is rounded to an integer on the way to it, else one step of each integer that is rounded on the way; behind a
+// DequantizeLinear, times its scale.
+double specimen_step(const specimen_t *specimen, uint32_t value);
+// Only few elements lie so close to the middle between two integers that the order decides: at most a quarter, or two.
+bool specimen_steps_are_few(size_t stepped, size_t count);
 
 // ---- recipes: examples of operators (recipe.c) ----
 

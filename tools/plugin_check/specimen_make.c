@@ -131,8 +131,7 @@ static uint32_t add_value(maker_t *m, const specimen_value_t *value, byoc_value_
   return (uint32_t)specimen->values.count - 1;
 }
 
-// The value as it was inferred; false if its type is not that of a static tensor.
-static bool describe(const byoc_value_t *from, specimen_value_t *out) {
+bool specimen_describe(const byoc_value_t *from, specimen_value_t *out) {
   *out = (specimen_value_t){.source = SPECIMEN_RESULT};
   if (!byoc_type_is_static(from->type) || from->type->rank > SPECIMEN_RANK) return false;
   out->dtype = from->type->dtype;
@@ -215,7 +214,7 @@ static uint32_t add_node(maker_t *m, const byoc_op_t *op, const byoc_pattern_t *
   node.first_result = (uint32_t)specimen->values.count;
   for (uint32_t r = 0; r < node.result_count; ++r) {
     specimen_value_t value;
-    if (!describe(made->results[r], &value) || add_value(m, &value, made->results[r]) == SPECIMEN_NONE) {
+    if (!specimen_describe(made->results[r], &value) || add_value(m, &value, made->results[r]) == SPECIMEN_NONE) {
       return SPECIMEN_NONE;
     }
   }

@@ -2,9 +2,11 @@
 // Takes specimens along the pipeline with the plugin under test, and compares what comes out with the reference.
 #include "tools/plugin_check/trial.h"
 
+#include <fenv.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/base/string.h"
 #include "core/ir/element.h"
@@ -34,6 +36,11 @@ static void run_apart(check_t *check, void *self) {
   apart->body(apart->trial);
 }
 
+static const char *nothing_tried(const trial_t *trial) {
+  return trial->counts_calls ? "nothing of the specimens calls a function"
+                             : "nothing of the specimens is taken by a rule";
+}
+
 void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial)) {
   enum { MOST_KINDS = 64 };
   const byoc_target_registry_t own = byoc_plugin_registry_targets(check->registry);
@@ -45,41 +52,48 @@ void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, v
     bool is_seen = false;
     for (size_t k = 0; k < seen_count; ++k) is_seen = is_seen || seen[k] == trial.target->kind;
     if (!is_seen && seen_count < MOST_KINDS) seen[seen_count++] = trial.target->kind;
+    const int64_t tried = check->answer->tried_count;
     if (all) {
       // A library of a process may take one set of options only: the core that OpenBLAS computes for.
       check_apart(check, 0, run_apart, &(apart_t){&trial, body});
     } else if (!is_seen) {
       body(&trial);
     }
+    if (check->answer->tried_count == tried && (all || trial.specimens.items.count > 0)) {
+      check_property(check, "%s of '%s': --rule=rules.take -v says what is taken, and --cases gives other graphs",
+                     nothing_tried(&trial), trial.target->text);
+    }
     specimens_deinit(&trial.specimens);
     byoc_target_list_deinit(&trial.targets);
   }
-}
-
-void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit) {
-  byoc_diag_t diag = {0};
-  check_doing(trial->check, "making specimens of the rules of '%s'", trial->target->kind->name);
-  check_ok(trial->check, specimens_add(&trial->specimens, trial->target->kind->backend, wish, &diag), &diag,
-           "making specimens of its rules");
-  specimens_thin(&trial->specimens, limit);
-}
-
-void trial_add_usual(trial_t *trial, size_t limit) {
-  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 2}, limit);
-  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 2, .as_inputs = true}, 2 * limit);
+  check_need_tried(check, "so nothing was checked");
 }
 
 // ---- building ----
+
+// Regions that the plugin's target took and kept.
+static size_t count_regions(const trial_t *trial, const trial_build_t *built) {
+  const byoc_placement_t *placement = &built->build.result.placement;
+  size_t count = 0;
+  for (size_t i = 0; i < placement->regions.count; ++i) {
+    const byoc_placement_region_t *region = &placement->regions.data[i];
+    count += region->target == trial->target && !region->falls_back;
+  }
+  return count;
+}
 
 byoc_status_t trial_open(trial_t *trial, size_t first, size_t count, const byoc_target_list_t *targets,
                          byoc_placer_t placer, byoc_build_extent_t extent, byoc_allocator_t allocator,
                          byoc_diag_t *diag, trial_build_t *out_build) {
   *out_build = (trial_build_t){0};
+  (void)fesetround(FE_TONEAREST); // what a function of the plugin left behind is for hygiene.functions to tell
   BYOC_RETURN_IF_ERROR(specimens_module(&trial->specimens, first, count, allocator, diag, &out_build->module));
   const byoc_build_options_t options = {.targets = targets, .placer = placer};
   byoc_build_init(&out_build->build, &options, allocator);
   byoc_build_lend(&out_build->build, out_build->module, false);
-  return byoc_build_compile(&out_build->build, extent, diag);
+  BYOC_RETURN_IF_ERROR(byoc_build_compile(&out_build->build, extent, diag));
+  if (targets == &trial->targets && !trial->counts_calls) check_tried(trial->check, count_regions(trial, out_build));
+  return BYOC_OK;
 }
 
 void trial_close(trial_build_t *build) {
@@ -201,14 +215,42 @@ static double tolerance_of(const trial_t *trial, byoc_dtype_t dtype) {
 }
 
 static bool is_close(byoc_dtype_t dtype, double value, double expected, double scale, double tolerance, bool open) {
-  if (!byoc_dtype_is_any_float(dtype)) {
-    // Bytes are mostly quantised floats, whose rounding may differ by one.
-    const bool is_byte = dtype == BYOC_DTYPE_U8 || dtype == BYOC_DTYPE_I8;
-    return is_byte ? fabs(value - expected) <= 1 : value == expected;
-  }
+  if (!byoc_dtype_is_any_float(dtype)) return value == expected;
   if (isnan(expected)) return isnan(value) || open;
   if (isinf(expected)) return value == expected || open;
   return fabs(value - expected) <= tolerance * (fabs(expected) + scale) + 1e-6;
+}
+
+// The value that a port shows, which is called "k3_r7".
+static uint32_t value_of(const char *name) {
+  const char *at = strstr(name, "_r");
+  return at != NULL ? (uint32_t)strtoul(at + 2, NULL, 10) : 0;
+}
+
+typedef struct difference_t {
+  size_t wrong, first; // elements, and the first of them
+} difference_t;
+
+static difference_t compare_port(const trial_t *trial, const specimen_t *specimen, const tensors_t *outputs,
+                                 const tensors_t *expected, size_t i) {
+  const double scale = scale_of(expected, i), tolerance = tolerance_of(trial, expected->dtypes[i]);
+  const bool open =
+      (trial->data == SPECIMEN_WILD && is_open(specimen)) || (trial->data == SPECIMEN_NAN && is_open_to_nan(specimen));
+  const double step = specimen_step(specimen, value_of(expected->names[i])) * (1 + 1e-6);
+  difference_t out = {0};
+  size_t stepped = 0, first_stepped = 0;
+  for (size_t k = 0; k < expected->element_counts[i]; ++k) {
+    const double value = byoc_element_f64(outputs->dtypes[i], outputs->data[i], k);
+    const double right = byoc_element_f64(expected->dtypes[i], expected->data[i], k);
+    if (is_close(expected->dtypes[i], value, right, scale, tolerance, open)) continue;
+    if (fabs(value - right) <= step) {
+      if (stepped++ == 0) first_stepped = k;
+    } else if (out.wrong++ == 0) {
+      out.first = k;
+    }
+  }
+  if (out.wrong > 0 || specimen_steps_are_few(stepped, expected->element_counts[i])) return out;
+  return (difference_t){stepped, first_stepped};
 }
 
 size_t trial_compare(trial_t *trial, const tensors_t *outputs, const tensors_t *expected, const char *way) {
@@ -219,16 +261,9 @@ size_t trial_compare(trial_t *trial, const tensors_t *outputs, const tensors_t *
   }
   for (size_t i = 0; i < outputs->count; ++i) {
     const specimen_t *specimen = trial->specimens.items.data[specimen_of_name(expected->names[i])];
-    const double scale = scale_of(expected, i), tolerance = tolerance_of(trial, expected->dtypes[i]);
-    const bool open = (trial->data == SPECIMEN_WILD && is_open(specimen)) ||
-                      (trial->data == SPECIMEN_NAN && is_open_to_nan(specimen));
     if (is_waived(trial, specimen)) continue;
-    size_t wrong = 0, first = 0;
-    for (size_t k = 0; k < expected->element_counts[i]; ++k) {
-      const double value = byoc_element_f64(outputs->dtypes[i], outputs->data[i], k);
-      const double right = byoc_element_f64(expected->dtypes[i], expected->data[i], k);
-      if (!is_close(expected->dtypes[i], value, right, scale, tolerance, open) && wrong++ == 0) first = k;
-    }
+    const difference_t difference = compare_port(trial, specimen, outputs, expected, i);
+    const size_t wrong = difference.wrong, first = difference.first;
     if (wrong == 0) continue;
     if (failures++ == MOST_FAILURES) check_fail(trial->check, "%s: and others differ, too", way);
     if (failures > MOST_FAILURES) continue;
@@ -320,6 +355,79 @@ void trial_tally_deinit(trial_tally_t *tally) {
   free(tally->claimed);
   free(tally->left);
   *tally = (trial_tally_t){0};
+}
+
+// ---- specimens ----
+
+// Some specimens that are placed, to learn which of them are taken.
+typedef struct placing_t {
+  trial_t *trial;
+  size_t first, count;
+  bool *is_taken; // by specimen from `first` on; the child shares it
+} placing_t;
+
+static void place(check_t *check, void *self) {
+  const placing_t *placing = self;
+  byoc_diag_t diag = {0};
+  trial_build_t built;
+  trial_tally_t tally;
+  check_doing(check, "placing %zu specimens for '%s'", placing->count, placing->trial->target->text);
+  const byoc_status_t status =
+      trial_open(placing->trial, placing->first, placing->count, &placing->trial->targets, (byoc_placer_t){0},
+                 BYOC_BUILD_PLACED, byoc_allocator_system(), &diag, &built);
+  if (status != BYOC_OK) check_end(check); // the rule will say so
+  trial_tally(placing->trial, &built, &tally);
+  for (size_t i = 0; i < placing->count; ++i) placing->is_taken[i] = tally.claimed[placing->first + i] > 0;
+}
+
+// Keeps the specimens from `first` on of which the target takes something, and one of eight of the others. The plugin
+// is asked in another process: whatever it remembers of this is gone when the rule asks it.
+static void keep_taken(trial_t *trial, size_t first) {
+  enum { ONE_OF = 8 };
+  check_t *check = trial->check;
+  const size_t count = trial->specimens.items.count - first;
+  const int64_t tried = check->answer->tried_count;
+  bool *is_taken = mmap(NULL, count + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (is_taken == MAP_FAILED) check_stop(check, NULL, "out of memory");
+  check_apart(check, 0, place, &(placing_t){trial, first, count, is_taken});
+  check->answer->tried_count = tried;
+  size_t kept = first;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_taken[i] || i % ONE_OF == 0) specimens_move(&trial->specimens, kept++, first + i);
+  }
+  specimens_end(&trial->specimens, kept);
+  (void)munmap(is_taken, count + 1);
+}
+
+static void add(trial_t *trial, const specimen_wish_t *wish, size_t limit, bool only_taken) {
+  byoc_diag_t diag = {0};
+  const size_t first = trial->specimens.items.count;
+  check_doing(trial->check, "making specimens of the rules of '%s'", trial->target->kind->name);
+  check_ok(trial->check, specimens_add(&trial->specimens, trial->target->kind->backend, wish, &diag), &diag,
+           "making specimens of its rules");
+  if (only_taken) keep_taken(trial, first);
+  specimens_thin(&trial->specimens, first, limit);
+}
+
+// Returns the number of cases.
+static size_t add_cases(trial_t *trial) {
+  if (trial->check->case_folder == NULL || trial->specimens.items.count > 0) return 0;
+  specimens_add_cases(&trial->specimens, trial->check);
+  return trial->specimens.items.count;
+}
+
+void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit) {
+  const size_t cases = add_cases(trial);
+  add(trial, wish, cases < limit / 2 ? limit - cases : limit / 2, false);
+}
+
+void trial_add_usual(trial_t *trial, size_t limit) {
+  static const byoc_dtype_t bytes[] = {BYOC_DTYPE_I8, BYOC_DTYPE_U8};
+  trial_add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 2}, limit);
+  add(trial, &(specimen_wish_t){.dtype = BYOC_DTYPE_F32, .lead = 2, .as_inputs = true}, limit, false);
+  for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); ++i) {
+    add(trial, &(specimen_wish_t){.dtype = bytes[i], .lead = 2}, limit / 4, true);
+  }
 }
 
 // ---- tensors ----

@@ -24,16 +24,19 @@ typedef struct trial_t {
   const byoc_target_t *target; // the plugin's
   specimens_t specimens;
   specimen_data_t data; // what is among the inputs
+  bool counts_calls;    // the rule is about calls of functions, which its watch counts; otherwise about regions
 } trial_t;
 
 // Calls `body` for each target list that is to be checked. The trial has no specimens yet. `kinds`: NULL: those of
 // check->registry. `all`: otherwise only the first list for each of the plugin's targets. With `all`, each of them is
-// checked in a process of its own.
+// checked in a process of its own. A rule for which the plugin took nothing of the specimens is skipped.
 void trial_each(check_t *check, const byoc_target_registry_t *kinds, bool all, void (*body)(trial_t *trial));
 
-// Adds specimens of the rules, at most `limit` in all.
+// Adds at most `limit` specimens of the rules. In front of the first ones stand the cases of --cases, all of them, and
+// then there are so many fewer specimens, but at least half of them.
 void trial_add(trial_t *trial, const specimen_wish_t *wish, size_t limit);
-// The usual parameters of trials: f32, all variants, weights as constants and as inputs. `limit`: of either kind.
+// The usual parameters of trials: f32, all variants, weights as constants and as inputs; and what is taken of
+// bytes. `limit`: of each kind.
 void trial_add_usual(trial_t *trial, size_t limit);
 
 // Some specimens as a module, taken along the pipeline.

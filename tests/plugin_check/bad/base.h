@@ -14,6 +14,10 @@
 #ifndef PATTERN
 #define PATTERN "op:{Relu|Neg}(%x)"
 #endif
+#ifndef ELEMENT // the element type, and that of C
+#define ELEMENT      BYOC_DTYPE_F32
+#define ELEMENT_IN_C "float"
+#endif
 #ifndef RULE_PATTERN // the slot of the rule
 #define RULE_PATTERN PATTERN
 #endif
@@ -88,7 +92,7 @@ static int32_t accept(void *self, byoc_region_t *region) {
   (void)self;
   ACCEPT_FIRST
   const byoc_value_t *x = host->region->value(region, "x");
-  if (host->graph->value_dtype(x) != BYOC_DTYPE_F32) return host->region->decline(region, "x is not f32");
+  if (host->graph->value_dtype(x) != ELEMENT) return host->region->decline(region, "x has another type");
   if (host->graph->value_element_count(x) < 0) return host->region->decline(region, "the shape is not static");
   return 1;
 }
@@ -111,8 +115,8 @@ static int32_t write_kernel(byoc_codegen_t *codegen, byoc_function_t *function, 
            "%s\n"
            "static const volatile int number = %d;\n"
            "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n"
-           "  const float *x = (const float *)call->tensors[0].data;\n"
-           "  float *y = (float *)call->tensors[1].data;\n"
+           "  const " ELEMENT_IN_C " *x = (const " ELEMENT_IN_C " *)call->tensors[0].data;\n"
+           "  " ELEMENT_IN_C " *y = (" ELEMENT_IN_C " *)call->tensors[1].data;\n"
            "  const long long n = %lld;\n"
            "  (void)x, (void)y, (void)number;\n"
            "  %s\n"

@@ -54,14 +54,23 @@ int32_t suite_try_open(suite_t *s, int32_t ordinal, uint64_t flags, byoc_device_
   return s->driver->open(&init, out_device);
 }
 
+byoc_device_code_t suite_kernel_code(const suite_t *s) {
+  const byoc_driver_kernels_t *kernels = &s->kernels;
+  return (byoc_device_code_t){
+      sizeof(byoc_device_code_t),
+      0,
+      kernels->format,
+      kernels->data,
+      kernels->size_bytes,
+      kernels->options ? kernels->options : "",
+  };
+}
+
 void suite_open(suite_t *s, uint64_t flags) {
   CHECK_OK(suite_try_open(s, s->ordinal, flags, &s->device));
   s->info = (byoc_device_info_t){.struct_size = sizeof(s->info)};
   CHECK_OK(s->driver->describe(s->device, &s->info));
-  const byoc_driver_kernels_t *kernels = &s->kernels;
-  byoc_device_code_t code = {
-      sizeof(code), 0, kernels->format, kernels->data, kernels->size_bytes, kernels->options ? kernels->options : "",
-  };
+  const byoc_device_code_t code = suite_kernel_code(s);
   CHECK_OK(s->driver->module_load(s->device, &code, &s->module));
   s->queue = suite_queue(s);
 }

@@ -46,6 +46,7 @@ void suite_open(suite_t *s, uint64_t flags);
 void suite_close(suite_t *s);
 int32_t suite_try_open(suite_t *s, int32_t ordinal, uint64_t flags, byoc_device_t **out_device);
 
+byoc_device_code_t suite_kernel_code(const suite_t *s);         // the module of kernels
 byoc_device_entry_t *suite_entry(suite_t *s, const char *name); // skips the check if the name is NULL
 byoc_device_buffer_t *suite_allocate(suite_t *s, uint64_t size_bytes);
 byoc_device_queue_t *suite_queue(suite_t *s);
