@@ -171,6 +171,31 @@ static void test_machines_agree(void **state) {
                   "diff -r expected own");
 }
 
+// Each second sum lies in the middle between two integers, and the zero point is odd: how sums are rounded depends on
+// the order of the steps.
+static const char ties[] = "module {opset_import. = 17, opset_import.com.microsoft = 1} {\n"
+                           "  constant @s : f32[] = [0.25]\n"
+                           "  constant @t : f32[] = [0.5]\n"
+                           "  constant @z : u8[] = [3]\n"
+                           "  constant @m : i8[] = [0]\n"
+                           "  constant @w : i8[16,16,1,1] = splat 1\n"
+                           "  func @main(%x : u8[1,16,9,9], %r : u8[1,16,9,9]) -> (%y : u8[1,16,9,9]) {\n"
+                           "    %0 = QLinearConv@10(%x, @s, @z, @w, @t, @m, @t, @z) : u8[1,16,9,9]\n"
+                           "    %y = com.microsoft::QLinearAdd@1(%0, @s, @z, %r, @s, @z, @t, @z) : u8[1,16,9,9]\n"
+                           "    return %y\n"
+                           "  }\n"
+                           "}\n";
+
+static void test_backends_round_sums_as_the_unit_does(void **state) {
+  (void)state;
+  write_file("ties.byoc", ties);
+  byoc_test_shell(0, "byoc explain ties.byoc -t 'cutlass; c' --plan greedy");
+  byoc_test_printed("cutlass.bytes_join");
+  byoc_test_shell(0, "byoc run ties.byoc --evaluate -t c --random --seed 3 --output-dir sums && "
+                     "byoc build ties.byoc -t 'cutlass; c' --plan greedy -o ties.so && "
+                     "byoc run ties.so --random --seed 3 --output-dir joined && diff -r sums joined");
+}
+
 // Sums of integers over an axis in the middle, of few columns each: gcc 12 vectorised the loop around the columns, with
 // wrong sums (core/kernel/emit_stmt.c).
 static void test_short_sums_of_integers(void **state) {
@@ -198,6 +223,7 @@ int main(void) {
       cmocka_unit_test(test_a_backend_of_bytes_takes_the_same_nodes_on_every_machine),
       cmocka_unit_test(test_rules_see_one_form_for_another_machine),
       cmocka_unit_test(test_machines_agree),
+      cmocka_unit_test(test_backends_round_sums_as_the_unit_does),
       cmocka_unit_test(test_short_sums_of_integers),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);

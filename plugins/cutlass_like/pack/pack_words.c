@@ -160,6 +160,7 @@ void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const 
                                     .own_scale = words->own_scale,
                                     .other_zero = words->other_zero,
                                     .other_scale = words->other_scale,
+                                    .joined_shift = words->joined_shift,
                                     .joined_scale = words->joined_scale,
                                     .joined_zero = words->joined_zero,
                                     .joined_low = words->joined_low,

@@ -239,7 +239,8 @@ static bool read_residual(const byoc_graph_api_t *graph, const byoc_node_t *node
   return true;
 }
 
-// QLinearAdd(bytes, other bytes), in either order
+// QLinearAdd(bytes, other bytes), in either order. It divides the scales, and adds the zero point before it rounds:
+// round((own - own_zero) * (own_scale / joined_scale) + ... + joined_zero)
 static bool read_sum(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                      byoc_cutlass_match_t *match) {
   byoc_cutlass_words_t *words = &match->problem.words;
@@ -254,7 +255,14 @@ static bool read_sum(const byoc_graph_api_t *graph, byoc_node_t *node, const byo
   if (!read_affine(graph, node, own + 1, &words->own_scale, &words->own_zero) ||
       !read_affine(graph, node, 6, &words->joined_scale, &words->joined_zero))
     return refuse(match, "a scale that is not one constant");
-  return read_residual(graph, node, other + 1, graph->operand(node, other), value, match);
+  if (!read_residual(graph, node, other + 1, graph->operand(node, other), value, match)) return false;
+  if (words->joined_scale == 0.0f) return refuse(match, "a scale that is zero");
+  words->own_scale /= words->joined_scale;
+  words->other_scale /= words->joined_scale;
+  words->joined_shift = words->joined_zero;
+  words->joined_scale = 1.0f;
+  words->joined_zero = 0.0f;
+  return true;
 }
 
 // Relu, Clip and Max of bytes: the ends of the range of a result or a sum.

@@ -139,11 +139,12 @@ typedef struct byoc_cutlass_words_t {
   int32_t zero;          // the data's zero point where it is known, as the model writes it
   // Bytes as results: round(sum / scale) + zero, between low and high.
   float result_scale, result_zero, low, high;
-  // Bytes added to such bytes: (own - own_zero) * own_scale + (residual - other_zero) * other_scale, made bytes again.
+  // Bytes added to such bytes: (own - own_zero) * own_scale + (residual - other_zero) * other_scale + joined_shift,
+  // made bytes again.
   bool joins;
   bool joins_relu;   // of the sum
   uint32_t residual; // BYOC_DTYPE_*
-  float own_zero, own_scale, other_zero, other_scale;
+  float own_zero, own_scale, other_zero, other_scale, joined_shift;
   float joined_scale, joined_zero, joined_low, joined_high;
 } byoc_cutlass_words_t;
 

@@ -96,9 +96,9 @@ static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
   return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
 }
 
-// Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale.
+// Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale + shift.
 typedef struct w_join_t {
-  float own_zero, own_scale, other_zero, other_scale;
+  float own_zero, own_scale, other_zero, other_scale, shift;
   w_byte_t byte; // of the sum
 } w_join_t;
 

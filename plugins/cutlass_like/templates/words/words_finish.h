@@ -83,7 +83,7 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
   vi other = w_load_valid_bytes(residual, valid);
   if (RESIDUAL == AS_I8) other = (other ^ 128) - 128;
   vf x = w_alone((w_float(own) - v_set1(join->own_zero)) * v_set1(join->own_scale)) +
-         w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale));
+         w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale)) + v_set1(join->shift);
   own = w_quantise(JOINS_RELU ? v_max(x, v_zero()) : x, v_set1(1.0f), &join->byte);
 #endif
   w_store_bytes(to, own, valid);

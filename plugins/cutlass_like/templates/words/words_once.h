@@ -6,6 +6,6 @@ typedef struct byoc_cutlass_once_t {
   // Bytes as results.
   float result_scale, result_zero, low, high;
   // Bytes added to them.
-  float own_zero, own_scale, other_zero, other_scale;
+  float own_zero, own_scale, other_zero, other_scale, joined_shift;
   float joined_scale, joined_zero, joined_low, joined_high;
 } byoc_cutlass_once_t;
