@@ -254,6 +254,10 @@ void byoc_cutlass_scratch_sizes(const byoc_cutlass_problem_t *problem, const byo
     const byoc_cutlass_gemm_t *gemm = &problem->gemm;
     if (byoc_cutlass_is_half(types->data))
       out_sizes->widened = align(byoc_cutlass_data_matrices(gemm) * gemm->m * gemm->k);
+  } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
+    if (!byoc_cutlass_is_half(types->weights)) return;
+    out_sizes->panels = byoc_cutlass_direct_floats(problem, plan);
+    out_sizes->widened = byoc_cutlass_direct_panel_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_IMPLICIT_GEMM) {
     if (!plan->direct) out_sizes->panels = (plan->transposed ? plan->rows : wide) * plan->block_panels * depth;
     if (byoc_cutlass_is_half(types->weights)) out_sizes->widened = (plan->transposed ? wide : plan->rows) * depth;
@@ -279,7 +283,9 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
   } else if (plan->form == BYOC_CUTLASS_FORM_BITS) {
     floats = byoc_cutlass_bits_floats(problem, plan);
   } else if (plan->form == BYOC_CUTLASS_FORM_DIRECT) {
-    floats = byoc_cutlass_direct_floats(problem, plan);
+    byoc_cutlass_scratch_t sizes;
+    byoc_cutlass_scratch_sizes(problem, plan, &sizes);
+    floats = align(byoc_cutlass_direct_floats(problem, plan)) + sizes.widened;
   } else if (plan->form == BYOC_CUTLASS_FORM_DEPTHWISE && !conv->in_blocked) {
     byoc_cutlass_depthwise_t sizes;
     byoc_cutlass_depthwise_sizes(conv, plan->isa, &sizes);

@@ -86,6 +86,12 @@ int64_t byoc_cutlass_direct_floats(const byoc_cutlass_problem_t *problem, const 
   return d.in_place ? 0 : d.channel_step * (problem->conv.in / d.in_lanes);
 }
 
+int64_t byoc_cutlass_direct_panel_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  byoc_cutlass_direct_t d;
+  byoc_cutlass_direct_sizes(problem, plan, &d);
+  return d.panel * d.tap_blocks * d.taps_h * d.taps_w * d.steps;
+}
+
 void byoc_cutlass_direct_plan_vectors(const byoc_cutlass_problem_t *problem, int32_t vectors,
                                       byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;

@@ -38,7 +38,8 @@ void byoc_cutlass_direct_plan_vectors(const byoc_cutlass_problem_t *problem, int
 void byoc_cutlass_direct_sizes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan,
                                byoc_cutlass_direct_t *out_sizes);
 
-// Floats of one share's workspace.
+// Floats of one share's copy of the input, and of a panel of weights.
 int64_t byoc_cutlass_direct_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
+int64_t byoc_cutlass_direct_panel_floats(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan);
 
 #endif // BYOC_CUTLASS_PLAN_DIRECT_H_

@@ -6,6 +6,7 @@
 //                  [IN / IN_LANES][rows][STRIP_W][IN_LANES], CHANNEL_STEP floats between two blocks of channels
 //   FLAT           pixels are counted through the whole image (1x1, stride 1); else tiles lie along its rows
 //   BLOCK_UNITS    units of a block: tiles where FLAT, rows of tiles otherwise
+// Weights of f16 and bf16 are widened panel by panel into the workspace, from WEIGHTS_AT on.
 // Weights arrive as [GROUPS][panel][TAP_BLOCKS][TAPS_H][TAPS_W][STEPS][channels of the panel], zeros where there is no
 // channel.
 enum {
@@ -83,8 +84,15 @@ static void FN(block)(const FN(args_t) * args, float *strip, int64_t image, int6
 #endif
   for (int64_t w = first; w < last; ++w) {
     const int64_t channel = w * PANEL;
-    const WEIGHT_T *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(terms);
-    const WEIGHT_T *ahead = weights + PANEL * FN(terms);
+    const WEIGHT_T *packed = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(terms);
+    const WEIGHT_T *ahead = packed + PANEL * FN(terms);
+#if HALF_WEIGHTS
+    float *const weights = strip + WEIGHTS_AT;
+    const int64_t left_channels = (OUT - channel + LANES - 1) / LANES * LANES;
+    widen(weights, packed, (left_channels < PANEL ? left_channels : PANEL) * FN(terms));
+#else
+    const float *weights = packed;
+#endif
     const float *bias = HAS_BIAS ? args->bias + group * OUT + channel : NULL;
     const int64_t origin = (image * OUT + channel) * (OUT_PLANE / OUT_LANES);
     const int panel_rest = OUT - channel < PANEL;

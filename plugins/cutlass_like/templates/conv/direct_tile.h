@@ -4,7 +4,7 @@
 // `in` points to the value that the first tap of the first pixel reads. There are TAP_BLOCKS x TAPS_H x TAPS_W blocks
 // of STEPS terms. `ahead` points to the weights that later tiles will read from memory; each block of terms prefetches
 // AHEAD lines of them. `next` is the number of floats from this tile's pixels to those of the next tile.
-static void TILE_NAME(const float *restrict in, const WEIGHT_T *restrict weights, RESULT_T *out,
+static void TILE_NAME(const float *restrict in, const float *restrict weights, RESULT_T *out,
                       const float *restrict bias, const RESIDUAL_T *restrict residual, const WEIGHT_T *ahead,
                       int64_t next) {
   vf sum[TILE_H * TILE_W][TILE_VECTORS];
