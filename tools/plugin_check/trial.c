@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "core/base/string.h"
 #include "core/ir/element.h"
@@ -358,28 +359,44 @@ void trial_tally_deinit(trial_tally_t *tally) {
 
 // ---- specimens ----
 
-// Keeps the specimens from `first` on of which the target takes something, and one of eight of the others.
-static void keep_taken(trial_t *trial, size_t first) {
-  enum { ONE_OF = 8 };
+// Some specimens that are placed, to learn which of them are taken.
+typedef struct placing_t {
+  trial_t *trial;
+  size_t first, count;
+  bool *is_taken; // by specimen from `first` on; the child shares it
+} placing_t;
+
+static void place(check_t *check, void *self) {
+  const placing_t *placing = self;
   byoc_diag_t diag = {0};
   trial_build_t built;
   trial_tally_t tally;
+  check_doing(check, "placing %zu specimens for '%s'", placing->count, placing->trial->target->text);
+  const byoc_status_t status =
+      trial_open(placing->trial, placing->first, placing->count, &placing->trial->targets, (byoc_placer_t){0},
+                 BYOC_BUILD_PLACED, byoc_allocator_system(), &diag, &built);
+  if (status != BYOC_OK) check_end(check); // the rule will say so
+  trial_tally(placing->trial, &built, &tally);
+  for (size_t i = 0; i < placing->count; ++i) placing->is_taken[i] = tally.claimed[placing->first + i] > 0;
+}
+
+// Keeps the specimens from `first` on of which the target takes something, and one of eight of the others. The plugin
+// is asked in another process: whatever it remembers of this is gone when the rule asks it.
+static void keep_taken(trial_t *trial, size_t first) {
+  enum { ONE_OF = 8 };
+  check_t *check = trial->check;
   const size_t count = trial->specimens.items.count - first;
-  check_doing(trial->check, "placing %zu specimens for '%s'", count, trial->target->text);
-  const byoc_status_t status = trial_open(trial, first, count, &trial->targets, (byoc_placer_t){0}, BYOC_BUILD_PLACED,
-                                          byoc_allocator_system(), &diag, &built);
-  if (status == BYOC_OK) { // else the rule says so
-    trial_tally(trial, &built, &tally);
-    size_t kept = first;
-    for (size_t i = first; i < first + count; ++i) {
-      if (tally.claimed[i] > 0 || i % ONE_OF == 0) {
-        specimens_move(&trial->specimens, kept++, i);
-      }
-    }
-    specimens_end(&trial->specimens, kept);
-    trial_tally_deinit(&tally);
+  const int64_t tried = check->answer->tried_count;
+  bool *is_taken = mmap(NULL, count + 1, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (is_taken == MAP_FAILED) check_stop(check, NULL, "out of memory");
+  check_apart(check, 0, place, &(placing_t){trial, first, count, is_taken});
+  check->answer->tried_count = tried;
+  size_t kept = first;
+  for (size_t i = 0; i < count; ++i) {
+    if (is_taken[i] || i % ONE_OF == 0) specimens_move(&trial->specimens, kept++, first + i);
   }
-  trial_close(&built);
+  specimens_end(&trial->specimens, kept);
+  (void)munmap(is_taken, count + 1);
 }
 
 static void add(trial_t *trial, const specimen_wish_t *wish, size_t limit, bool only_taken) {
