@@ -19,6 +19,9 @@
 // Of plans that count as equal the smallest wins; sizes are not noisy, but less than this is next to nothing.
 #define EQUAL_MIB 1.0
 
+// The costs of the parts and the time of the whole, warm and cold caches among the differences, are within this factor.
+#define TRUSTED_RATIO 4.0
+
 // Estimates count the cost of a change of layout, and not the gain of kernels on blocks. Measured with 27 convolutional
 // networks of dynamic batch (cutlass, AVX-512): plans with blocked layouts took 0.60 to 1.17 of the time of others,
 // 0.88 in the geometric mean, and the estimates were up to 1.17.
@@ -362,6 +365,64 @@ static entrant_t find_untimed(byoc_collage_t *c, entrant_t found) {
   return found;
 }
 
+// ---- parts against the whole ----
+
+static bool has_device(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    const byoc_candidates_t *list = &c->problems.items.data[i].candidates;
+    const byoc_choice_t *choice = &alternative->covers[i].choice;
+    for (size_t k = 0; k < choice->count; ++k) {
+      const uint32_t target = list->items.data[choice->data[k]]->target;
+      if (byoc_target_device(c->options->targets->targets.data[target]) != kDLCPU) return true;
+    }
+  }
+  return false;
+}
+
+// Are there plans to choose from, or one whose parts a device computes? Those may be measured wrongly by their own
+// device's clock, so that even a plan without alternatives is timed as a whole.
+static bool is_worth_timing(const contest_t *contest) {
+  if (contest->count != 1) return contest->count > 1;
+  return has_device(contest->entrants[0].search, contest->entrants[0].alternative);
+}
+
+// A plan that had no time in the contest, whose measured parts take much less than the best one took as a whole: what
+// was measured of the best one's parts was wrong.
+static entrant_t prefer_untimed(byoc_collage_t *c, entrant_t best) {
+  double least_ns = best.alternative->whole_ns / TRUSTED_RATIO; // NaN: nothing is less
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      byoc_collage_alternative_t *alternative = &c->alternatives[r];
+      if (!alternative->is_possible || !isnan(alternative->whole_ns) || !(alternative->sum_ns < least_ns)) continue;
+      least_ns = alternative->sum_ns;
+      best = (entrant_t){c, alternative};
+    }
+  }
+  return best;
+}
+
+static void compare_with_parts(const byoc_collage_alternative_t *winner) {
+  const double ratio = winner->whole_ns / winner->sum_ns; // NaN: it was not timed
+  if (!(ratio > TRUSTED_RATIO || ratio < 1 / TRUSTED_RATIO)) return;
+  byoc_log(BYOC_LOG_WARNING,
+           "the plan takes %.1f us as a whole, and %.1f us by the costs of its parts: a backend or a device of it is "
+           "measured wrongly; byoc explain shows the parts, and byoc profile their times in the artifact",
+           winner->whole_ns / 1e3, winner->sum_ns / 1e3);
+}
+
+// A search that ran out of time may have found less than an alternative whose parts it measured.
+static void prefer_cheaper(byoc_collage_t *c, byoc_collage_t **search, byoc_collage_alternative_t **winner) {
+  if (c->options->size_price > 0) return; // the sizes of alternatives were not weighed
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      byoc_collage_alternative_t *alternative = &c->alternatives[r];
+      if (!alternative->is_possible || !(alternative->sum_ns * EQUAL_RATIO < (*winner)->sum_ns)) continue;
+      *search = c;
+      *winner = alternative;
+    }
+  }
+}
+
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
                                        byoc_collage_alternative_t **out_winner) {
   *out_search = c;
@@ -371,15 +432,19 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
     *out_search = c->plain;
     *out_winner = plain;
   }
-  if (c->options->whole.price == NULL || !((*out_winner)->sum_ns >= WHOLE_NS_AT_LEAST)) return BYOC_OK;
+  prefer_cheaper(c, out_search, out_winner);
+  const bool is_short = !((*out_winner)->sum_ns >= WHOLE_NS_AT_LEAST) && !has_device(*out_search, *out_winner);
+  if (c->options->whole.price == NULL || is_short) return BYOC_OK;
   contest_t contest = {.collage = c};
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) {
     BYOC_RETURN_IF_ERROR(enter(&contest, search));
   }
-  if (contest.count > 1) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
+  if (is_worth_timing(&contest)) BYOC_RETURN_IF_ERROR(time_entrants(&contest));
   for (byoc_collage_t *search = c; search != NULL; search = search->plain) share_times(&contest, search);
   entrant_t best = find_best(&contest);
   if (best.alternative == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
+  best = prefer_untimed(c, best);
+  compare_with_parts(best.alternative);
   bool is_same = strcmp(best.alternative->id, (*out_winner)->id) == 0; // found, and equal to another plan
   if (is_same) return BYOC_OK;
   *out_search = best.search;
