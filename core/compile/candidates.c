@@ -237,6 +237,7 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
     own(&owning, at->results.data, at->results.count, owner);
   }
   list_steps(&owning, false, out);
+  out->host_steps = out->step_count;
   list_steps(&owning, true, out);
   free(owning.owners);
   if (out->step_count <= BYOC_COST_STEPS_MAX) return BYOC_OK;

@@ -133,6 +133,7 @@ byoc_cost_artifact_t *byoc_cost_bench_artifact(byoc_cost_bench_t *bench, byoc_co
   artifact->path = path;
   artifact->partition_count = count;
   artifact->step_count = answer->step_count;
+  artifact->host_steps = answer->host_steps;
   memcpy(artifact->owners, answer->owners, sizeof(artifact->owners));
   for (size_t i = 0; i < count; ++i) {
     const byoc_block_t *body = tasks[i]->function->body;

@@ -42,6 +42,7 @@ typedef struct byoc_cost_build_answer_t {
   char device_identity[BYOC_DEVICE_IDENTITY_SIZE];
   double code_mib;     // of the artifact, without the constants of its functions
   uint32_t step_count; // steps that the artifact's profile entry reports
+  uint32_t host_steps; // of these, the first ones: the others are commands of devices
   char message[1000];
   struct {
     bool is_fallback; // the backend declined it

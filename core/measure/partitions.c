@@ -27,8 +27,10 @@ typedef struct runner_t {
   const byoc_cost_artifact_t *artifact;
   uint32_t first_input[BYOC_COST_PARTITIONS_MAX], first_output[BYOC_COST_PARTITIONS_MAX];
   double passed_ns[BYOC_COST_PARTITIONS_MAX], processor_ns[BYOC_COST_PARTITIONS_MAX]; // in this round
+  double device_ns; // of all commands, copies among them, by their time stamps
   double passed[BYOC_COST_PARTITIONS_MAX][ROUNDS_AT_MOST], processor[BYOC_COST_PARTITIONS_MAX][ROUNDS_AT_MOST];
-  uint32_t step; // the next one
+  bool is_on_device[BYOC_COST_PARTITIONS_MAX]; // some of its steps are commands of a device
+  uint32_t step;                               // the next one
 } runner_t;
 
 typedef struct work_t {
@@ -38,6 +40,7 @@ typedef struct work_t {
   uint8_t *cold;        // to walk over
   bool is_timing;
   int64_t processor_ns; // when the step began
+  int64_t aside_ns;     // of this round: spent between the steps
   uint32_t current;     // artifact
 } work_t;
 
@@ -84,7 +87,9 @@ static void turn_to_step(work_t *work, runner_t *runner) {
   if (partition >= (int32_t)artifact->partition_count) partition = -1;
   byoc_cost_board_t *board = work->job->board;
   if (board->artifact == (int32_t)work->current && board->partition == partition) return;
+  const int64_t begin_ns = byoc_now_ns();
   if (partition >= 0 && work->is_timing) make_cold(work, runner, (uint32_t)partition);
+  work->aside_ns += byoc_now_ns() - begin_ns;
   board->artifact = (int32_t)work->current;
   board->partition = partition;
   set_alarm(partition >= 0 ? artifact->partitions[partition].limit_ms : 0);
@@ -100,12 +105,25 @@ static void end_step(void *self, const char *name, uint64_t duration_ns) {
   runner_t *runner = work->runners[work->current];
   if (name[0] == '\t') return; // this is a node of an engine, not a step
   int32_t partition = work->job->board->partition;
+  if (runner->step >= runner->artifact->host_steps) runner->device_ns += (double)duration_ns;
   if (partition >= 0) runner->passed_ns[partition] += (double)duration_ns;
   if (partition >= 0 && work->is_timing) {
     runner->processor_ns[partition] += (double)(byoc_cost_processor_ns() - work->processor_ns);
   }
   runner->step += 1;
   begin_step(work, runner);
+}
+
+// A device without time stamps: `beside_ns`, the time of the round beside the host's steps, is that of its commands.
+static void time_by_clock(runner_t *runner, double beside_ns) {
+  size_t count = 0;
+  for (size_t p = 0; p < runner->artifact->partition_count; ++p) {
+    beside_ns -= runner->passed_ns[p];
+    count += runner->is_on_device[p];
+  }
+  for (size_t p = 0; p < runner->artifact->partition_count && beside_ns > 0; ++p) {
+    if (runner->is_on_device[p]) runner->passed_ns[p] += beside_ns / (double)count;
+  }
 }
 
 static byoc_status_t run_round(work_t *work, uint32_t index, byoc_diag_t *diag) {
@@ -115,11 +133,16 @@ static byoc_status_t run_round(work_t *work, uint32_t index, byoc_diag_t *diag) 
   runner->step = 0;
   memset(runner->passed_ns, 0, sizeof(runner->passed_ns));
   memset(runner->processor_ns, 0, sizeof(runner->processor_ns));
+  runner->device_ns = 0;
+  work->aside_ns = 0;
+  const int64_t begin_ns = byoc_now_ns();
   begin_step(work, runner);
   int32_t status = table->profile(runner->base.context, (const void *const *)runner->base.inputs, runner->base.outputs,
                                   end_step, work);
+  const int64_t round_ns = byoc_now_ns() - begin_ns;
   BYOC_RETURN_IF_ERROR(byoc_cost_runner_result(&runner->base, status, "it failed", diag));
   set_alarm(0);
+  if (runner->device_ns <= 0) time_by_clock(runner, (double)(round_ns - work->aside_ns));
   work->job->board->artifact = work->job->board->partition = -1;
   if (runner->step == runner->artifact->step_count) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INTERNAL, "it took %u steps of %u", (unsigned)runner->step,
@@ -144,6 +167,10 @@ static byoc_status_t open_runner(work_t *work, uint32_t index, byoc_arena_t *are
     input += partition->input_count;
     output += partition->output_count;
     work->round_bytes += partition->bytes;
+  }
+  for (uint32_t s = runner->artifact->host_steps; s < runner->artifact->step_count; ++s) {
+    const uint8_t owner = runner->artifact->owners[s];
+    if (owner < runner->artifact->partition_count) runner->is_on_device[owner] = true;
   }
   const byoc_artifact_t *table = runner->base.table;
   if (table->profile == NULL || input != table->input_count || output != table->output_count) {
@@ -248,11 +275,12 @@ static byoc_status_t time_partitions(work_t *work, byoc_diag_t *diag, size_t *ou
   return BYOC_OK;
 }
 
-// A long call is interrupted by other work, so the processor's own time is the better measure.
+// A long call is interrupted by other work, so the processor's own time is the better measure, unless a device works.
 static double conclude(runner_t *runner, uint32_t partition, bool by_processor, size_t count) {
   double passed_ns = byoc_median(runner->passed[partition], count);
   double processor_ns = byoc_median(runner->processor[partition], count);
-  return by_processor && passed_ns > INTERRUPTED_NS && processor_ns < passed_ns ? processor_ns : passed_ns;
+  const bool is_long = by_processor && passed_ns > INTERRUPTED_NS && !runner->is_on_device[partition];
+  return is_long && processor_ns < passed_ns ? processor_ns : passed_ns;
 }
 
 static byoc_status_t run(const byoc_cost_partitions_t *job, byoc_arena_t *arena, byoc_diag_t *diag) {

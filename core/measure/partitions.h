@@ -7,6 +7,9 @@
 // weights are where a model of that size would find them. The memory for its results was last used a while ago, and its
 // inputs were just written.
 //
+// What a part does on a device is timed by the device's own time stamps: the host's processor only waits for it, or
+// does something else. A device whose stamps are all zero is timed by the clock, from outside.
+//
 // Parts report into memory shared with the parent: if the process dies, the parent knows the part that ended it and the
 // earlier times.
 #ifndef BYOC_CORE_MEASURE_PARTITIONS_H_
@@ -35,7 +38,7 @@ typedef struct byoc_cost_artifact_t {
   const char *path;
   size_t partition_count;
   byoc_cost_partition_t partitions[BYOC_COST_PARTITIONS_MAX];
-  uint32_t step_count;
+  uint32_t step_count, host_steps;     // the steps behind these are commands of devices
   uint8_t owners[BYOC_COST_STEPS_MAX]; // byoc_cost_build_answer_t's
 } byoc_cost_artifact_t;
 
