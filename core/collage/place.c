@@ -21,6 +21,7 @@ byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_l
   BYOC_RETURN_IF_ERROR(byoc_problems_find(module, module->allocator, diag, &problems));
   byoc_status_t status = byoc_problems_choose_greedily(&problems, (const byoc_target_t *const *)targets->targets.data,
                                                        targets->targets.count, diag);
+  if (status == BYOC_OK && placement->plan != NULL) status = byoc_problems_refuse_types(&problems, targets, true, diag);
   if (status == BYOC_OK) status = byoc_problems_apply(&problems, targets, diag, placement);
   byoc_problems_deinit(&problems);
   return status;

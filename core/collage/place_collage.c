@@ -239,6 +239,9 @@ static byoc_status_t finish(byoc_collage_t *c, byoc_placement_t *placement) {
   BYOC_RETURN_IF_ERROR(byoc_collage_find_winner(c, &search, &winner));
   BYOC_RETURN_IF_ERROR(settle(search, winner));
   BYOC_RETURN_IF_ERROR(record(c, winner, placement->plan));
+  if (placement->plan != NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_problems_refuse_types(&search->problems, c->options->targets, false, c->diag));
+  }
   return byoc_collage_apply(search, winner, c->diag, placement);
 }
 

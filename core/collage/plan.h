@@ -63,8 +63,9 @@ typedef struct byoc_plan_region_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
-  bool falls_back; // the backend claimed it and declined it later
-  bool is_later;   // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
+  bool falls_back;   // the backend claimed it and declined it later
+  bool is_later;     // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
+  const char *types; // that it reads and gives: "u8, i8 -> u8"; NULL: not known
   const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known
   const char *lapse;     // why this is not what an option of the target asks for; NULL: it is
 } byoc_plan_region_t;

@@ -93,6 +93,7 @@ static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
   row_set_source(&row, region->source);
   if (region->falls_back) row_set(&row, "given_back", json_true());
   if (region->is_later) row_set(&row, "later", json_true());
+  if (region->types != NULL && region->types[0] != '\0') row_set_text(&row, "types", region->types);
   if (region->precision != NULL) row_set_text(&row, "precision", region->precision);
   if (region->lapse != NULL) row_set_text(&row, "lapse", region->lapse);
   row_end(&row, out);

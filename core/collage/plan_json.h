@@ -9,7 +9,7 @@
 //       "name": "main", "hash": "16 digits", "cost_ns": …, "transition_ns": …, "lower_bound_ns": …, "proven": true,
 //       "nodes": [{"op": "Conv", "name": "conv1", "type": "f32[1,64,56,56]", "edges": [{"from": 3, "type": "…"}]}],
 //       "regions": [{"target": 0, "rule": "…", "nodes": [4, 5], "candidate": 7, "cost_ns": …, "source": "measured",
-//                    "precision": "f32", "lapse": "attention is computed in f32"}],
+//                    "types": "f32 -> f32", "precision": "f32", "lapse": "attention is computed in f32"}],
 //       "candidates": [{"target": 0, "rule": "…", "nodes": [4, 5], "cost_ns": …, "source": "…", "chosen": true}],
 //       "declines": [{"target": 0, "rule": "…", "nodes": [9], "reason": "…"}]
 //     }]

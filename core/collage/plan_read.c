@@ -203,8 +203,8 @@ static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *r
 }
 
 static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t *block) {
-  static const char *const known[] = {"target",     "rule",  "nodes",     "candidate", "cost_ns", "source",
-                                      "given_back", "later", "precision", "lapse",     NULL};
+  static const char *const known[] = {"target",     "rule",  "nodes", "candidate", "cost_ns", "source",
+                                      "given_back", "later", "types", "precision", "lapse",   NULL};
   byoc_plan_region_t row = {.candidate = UINT32_MAX};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -214,6 +214,7 @@ static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t 
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.falls_back));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "later", &row.is_later));
+  if (json_object_get(object, "types") != NULL) BYOC_RETURN_IF_ERROR(read_text(r, object, "types", false, &row.types));
   if (json_object_get(object, "precision") != NULL)
     BYOC_RETURN_IF_ERROR(read_text(r, object, "precision", false, &row.precision));
   if (json_object_get(object, "lapse") != NULL) BYOC_RETURN_IF_ERROR(read_text(r, object, "lapse", false, &row.lapse));

@@ -252,8 +252,9 @@ byoc_status_t byoc_plan_record_region(byoc_plan_recorder_t *recorder, const byoc
   byoc_plan_block_t *block = &plan->blocks.data[recorder->block];
   byoc_plan_region_t row = *region;
   row.rule = byoc_arena_copy_string(&plan->arena, region->rule ? region->rule : "");
+  row.types = byoc_arena_copy_string(&plan->arena, region->types ? region->types : "");
   row.nodes = translate(recorder, nodes, node_count, &row.node_count);
-  if (row.rule == NULL || row.nodes == NULL) return byoc_diag_out_of_memory(diag);
+  if (row.rule == NULL || row.types == NULL || row.nodes == NULL) return byoc_diag_out_of_memory(diag);
   if (row.node_count == 0) return BYOC_OK; // it holds only nodes that a backend has rewritten, or that were written out
   row.is_later = plan->was_written_out && row.node_count < node_count;
   if (!byoc_vector_push(&block->regions, plan->arena.allocator, row)) return byoc_diag_out_of_memory(diag);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "core/collage/element_types.h"
 #include "core/collage/outline_regions.h"
 #include "core/ir/outline.h"
 
@@ -74,6 +75,17 @@ byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byo
   return BYOC_OK;
 }
 
+byoc_status_t byoc_problems_refuse_types(byoc_problems_t *problems, const byoc_target_list_t *targets, bool is_greedy,
+                                         byoc_diag_t *diag) {
+  for (size_t i = 0; i < problems->items.count; ++i) {
+    byoc_problem_t *problem = &problems->items.data[i];
+    BYOC_RETURN_IF_ERROR(byoc_candidates_refuse_types(&problem->candidates, &problem->flow, targets,
+                                                      is_greedy ? problem->choice.data : NULL, problem->choice.count,
+                                                      diag));
+  }
+  return BYOC_OK;
+}
+
 // ---- outlining ----
 
 typedef struct applier_t {
@@ -83,7 +95,8 @@ typedef struct applier_t {
   byoc_diag_t *diag;
 } applier_t;
 
-static byoc_status_t record_region(applier_t *a, const byoc_candidate_t *candidate, uint32_t *out_region) {
+static byoc_status_t record_region(applier_t *a, const byoc_candidate_t *candidate, const char *types,
+                                   uint32_t *out_region) {
   byoc_problem_t *problem = a->problem;
   const char *rule = candidate->rule;
   if (candidate->part_count > 1) {
@@ -93,11 +106,21 @@ static byoc_status_t record_region(applier_t *a, const byoc_candidate_t *candida
   const byoc_plan_region_t row = {.target = candidate->target,
                                   .candidate = problem->sources ? candidate->index : UINT32_MAX,
                                   .rule = rule,
+                                  .types = types,
                                   .cost_ns = candidate->cost_ns,
                                   .source =
                                       problem->sources ? problem->sources[candidate->index] : BYOC_COST_SOURCE_NONE};
   return byoc_plan_record_region(&problem->recorder, &row, candidate->nodes.items, candidate->nodes.count, a->diag,
                                  out_region);
+}
+
+static const char *types_of(byoc_problem_t *problem, const byoc_candidate_t *candidate) {
+  byoc_string_t text;
+  byoc_string_init(&text, problem->candidates.arena.allocator);
+  byoc_region_types(&problem->flow, &candidate->nodes, &text);
+  const char *copy = text.failed ? NULL : byoc_arena_copy_string(&problem->candidates.arena, text.data);
+  byoc_string_deinit(&text);
+  return copy;
 }
 
 static byoc_status_t outline_one(applier_t *a, const byoc_candidate_t *candidate) {
@@ -106,11 +129,12 @@ static byoc_status_t outline_one(applier_t *a, const byoc_candidate_t *candidate
   byoc_placement_region_t region = {
       .target = target, .node_count = candidate->nodes.count, .plan_block = a->problem->recorder.block};
   char *name = byoc_arena_format(arena, "%s_%zu", target->kind->name, a->placement->regions.count);
-  if (name == NULL) return byoc_diag_out_of_memory(a->diag);
+  const char *types = types_of(a->problem, candidate); // before its nodes move
+  if (name == NULL || types == NULL) return byoc_diag_out_of_memory(a->diag);
   byoc_node_t *call = NULL;
   BYOC_RETURN_IF_ERROR(
       byoc_outline_candidate(a->problem->flow.nodes, candidate, target, name, a->diag, &region.function, &call));
-  BYOC_RETURN_IF_ERROR(record_region(a, candidate, &region.plan_region));
+  BYOC_RETURN_IF_ERROR(record_region(a, candidate, types, &region.plan_region));
   return byoc_vector_push(&a->placement->regions, arena->allocator, region) ? BYOC_OK
                                                                             : byoc_diag_out_of_memory(a->diag);
 }

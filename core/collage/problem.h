@@ -44,6 +44,10 @@ void byoc_problems_deinit(byoc_problems_t *problems);
 byoc_status_t byoc_problems_choose_greedily(byoc_problems_t *problems, const byoc_target_t *const *targets,
                                             size_t target_count, byoc_diag_t *diag);
 
+// Adds the refusals because of element types (element_types.h), for the plan. is_greedy: greedy placement chose.
+byoc_status_t byoc_problems_refuse_types(byoc_problems_t *problems, const byoc_target_list_t *targets, bool is_greedy,
+                                         byoc_diag_t *diag);
+
 // Makes one function of equal regions of the functions in scope, in the placement too.
 byoc_status_t byoc_problems_merge_regions(byoc_graph_module_t *module, byoc_placement_t *placement, byoc_diag_t *diag);
 

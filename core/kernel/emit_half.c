@@ -46,15 +46,18 @@ static bool has_kind(const byoc_half_t *half, byoc_half_kind_t kind) {
 }
 
 static void emit_widening(const byoc_half_t *half, int indent) {
-  if (!has_kind(half, BYOC_HALF_LOADED)) return;
+  if (!has_kind(half, BYOC_HALF_LOADED) && !has_kind(half, BYOC_HALF_GATHERED)) return;
   open_first(half, indent);
   for (size_t i = 0; i < half->count; ++i) {
     const byoc_half_array_t *array = &half->arrays[i];
-    if (array->kind != BYOC_HALF_LOADED) continue;
+    if (!byoc_half_is_operand(array)) continue;
     byoc_string_indent(half->emitter->out, indent + 2);
     byoc_string_appendf(half->emitter->out, "byoc_f32s_of_%s(%s, ", type_of(half->emitter, array->expr->dtype),
                         array->name);
-    emit_place(half, array->expr->load.buffer, array->expr->load.index);
+    if (array->kind == BYOC_HALF_GATHERED)
+      byoc_string_appendf(half->emitter->out, "%s_bits", array->name);
+    else
+      emit_place(half, array->expr->load.buffer, array->expr->load.index);
     byoc_string_appendf(half->emitter->out, ", %s);\n", half->size);
   }
   line(half, indent, "}\n");
@@ -87,7 +90,7 @@ static void replace_loads(byoc_half_t *half, const byoc_loop_expr_t *expr) {
   switch (expr->kind) {
   case BYOC_LOOP_LOAD:
     for (size_t i = 0; i < half->count; ++i)
-      if (half->arrays[i].kind == BYOC_HALF_LOADED && byoc_half_is_same(&half->arrays[i], BYOC_HALF_LOADED, expr))
+      if (byoc_half_is_operand(&half->arrays[i]) && byoc_half_is_same(&half->arrays[i], half->arrays[i].kind, expr))
         replace(half, expr, &half->arrays[i]);
     return;
   case BYOC_LOOP_OP:
@@ -153,15 +156,53 @@ static void open_pass(const byoc_half_t *half, int indent, bool has_hint) {
                       name, half->size, name);
 }
 
-static void emit_to_array(const byoc_half_t *half, const byoc_half_array_t *array, const byoc_loop_expr_t *value,
-                          int indent) {
+static void emit_element(const byoc_half_t *half, const char *array, byoc_dtype_t dtype, const byoc_loop_expr_t *value,
+                         int indent) {
   const char *name = half->loop->loop.variable->name;
   char *place = byoc_arena_format(&half->emitter->names, "%s - %s_first", name, name);
   const byoc_loop_variable_t variable = {.name = place != NULL ? place : "", .dtype = BYOC_DTYPE_I64};
   const byoc_loop_expr_t index = {.kind = BYOC_LOOP_VARIABLE, .dtype = BYOC_DTYPE_I64, .variable = &variable};
-  const byoc_loop_buffer_t buffer = {.name = array->name, .dtype = BYOC_DTYPE_F32, .kind = BYOC_LOOP_BUFFER_OUTPUT};
+  const byoc_loop_buffer_t buffer = {.name = array, .dtype = dtype, .kind = BYOC_LOOP_BUFFER_OUTPUT};
   const byoc_loop_stmt_t store = {.kind = BYOC_LOOP_STORE, .store = {&buffer, &index, value}};
   byoc_emit_stmt(half->emitter, &store, indent);
+}
+
+static void emit_to_array(const byoc_half_t *half, const byoc_half_array_t *array, const byoc_loop_expr_t *value,
+                          int indent) {
+  emit_element(half, array->name, BYOC_DTYPE_F32, value, indent);
+}
+
+// `value` where all guards of the place allow it, else `other`.
+static const byoc_loop_expr_t *guarded(const byoc_half_t *half, const byoc_half_guard_t *place,
+                                       const byoc_loop_expr_t *value, const byoc_loop_expr_t *other) {
+  for (const byoc_half_guard_t *guard = place; guard != NULL; guard = guard->outer) {
+    byoc_loop_expr_t *select = BYOC_ARENA_NEW(&half->emitter->names, byoc_loop_expr_t);
+    if (select == NULL) {
+      half->emitter->failed = true;
+      return other;
+    }
+    *select = (byoc_loop_expr_t){.kind = BYOC_LOOP_SELECT, .dtype = value->dtype};
+    select->select.condition = guard->condition;
+    select->select.yes = guard->holds ? value : other;
+    select->select.no = guard->holds ? other : value;
+    value = select;
+  }
+  return value;
+}
+
+// Copies the elements of a block from their places, as integers; zeros stand for those that no iteration needs.
+static void emit_gathering(const byoc_half_t *half, const byoc_half_array_t *array, int indent) {
+  char *name = byoc_arena_format(&half->emitter->names, "%s_bits", array->name);
+  byoc_loop_buffer_t buffer = *array->expr->load.buffer;
+  buffer.dtype = BYOC_DTYPE_U16;
+  byoc_loop_expr_t load = *array->expr, zero = {.kind = BYOC_LOOP_CONST, .dtype = BYOC_DTYPE_U16};
+  load.dtype = BYOC_DTYPE_U16;
+  load.load.buffer = &buffer;
+  const byoc_loop_expr_t *value = &zero;
+  for (size_t i = 0; i < array->place_count; ++i) value = guarded(half, array->places[i], &load, value);
+  open_pass(half, indent, true);
+  emit_element(half, name != NULL ? name : "", BYOC_DTYPE_U16, value, indent + 2);
+  line(half, indent, "}\n");
 }
 
 // A pass that computes one array.
@@ -225,13 +266,16 @@ static void emit_last(byoc_half_t *half, int indent) {
 
 // ---- the loop ----
 
-// The elements of a block: a constant that divides their number, or the most that fit.
+// The elements of a block: a constant that divides their number, or else blocks of nearly the same size, since
+// compilers unroll a last one of few elements into bad code. The most that fit if the number is not known.
 static int64_t block_of(const byoc_half_t *half, int64_t count) {
   const int64_t most = half->count > MANY_ARRAYS ? LEAST_BLOCK : BLOCK;
   if (count <= most) return count;
   for (int64_t size = most; size >= LEAST_BLOCK && count % most != 0; --size)
     if (count % size == 0 && size % 8 == 0) return size;
-  return most;
+  if (count == INT64_MAX) return most;
+  const int64_t blocks = (count + most - 1) / most, even = (count + blocks - 1) / blocks;
+  return (even + 15) / 16 * 16;
 }
 
 static void emit_bounds(byoc_half_t *half, const char *begin, const char *end, int indent) {
@@ -261,9 +305,12 @@ static void emit_bounds(byoc_half_t *half, const char *begin, const char *end, i
   }
   for (size_t i = 0; i < half->count; ++i) {
     half->arrays[i].name = byoc_arena_format(&emitter->names, "t_%u", emitter->next_shared++);
+    if (half->arrays[i].name == NULL) half->arrays[i].name = "";
     byoc_string_indent(emitter->out, indent + 2);
     byoc_string_appendf(emitter->out, "_Alignas(64) float %s[%lld];\n", half->arrays[i].name, (long long)size);
-    if (half->arrays[i].name == NULL) half->arrays[i].name = "";
+    if (half->arrays[i].kind != BYOC_HALF_GATHERED) continue;
+    byoc_string_indent(emitter->out, indent + 2);
+    byoc_string_appendf(emitter->out, "uint16_t %s_bits[%lld];\n", half->arrays[i].name, (long long)size);
   }
   if (half->size == NULL) half->size = "";
 }
@@ -274,6 +321,8 @@ static void emit_blocks(byoc_half_t *half, const char *begin, const char *end, i
   ++emitter->vector_depth;
   byoc_emit_invariants(emitter, half->loop, indent);
   emit_bounds(half, begin, end, indent);
+  for (size_t i = 0; i < half->count; ++i)
+    if (half->arrays[i].kind == BYOC_HALF_GATHERED) emit_gathering(half, &half->arrays[i], indent + 2);
   emit_widening(half, indent + 2);
   for (size_t i = 0; i < byoc_half_count(half); ++i) {
     const byoc_loop_stmt_t *stmt = byoc_half_statement(half, i);

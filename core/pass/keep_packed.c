@@ -104,8 +104,8 @@ static bool read_weights(byoc_value_t *value, const byoc_block_t *block, bool tu
   if (!match_scales(p->zeros, p->scales)) return false;
   const byoc_dtype_t dtype = p->values->type->dtype, scale = p->scales->type->dtype;
   if (scale != BYOC_DTYPE_F32 && scale != BYOC_DTYPE_F16 && scale != BYOC_DTYPE_BF16) return false;
-  const bool is_signed = dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8;
-  if (!is_signed && dtype != BYOC_DTYPE_U4 && dtype != BYOC_DTYPE_U8) return false;
+  const bool is_signed = dtype == BYOC_DTYPE_I2 || dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I8;
+  if (!is_signed && dtype != BYOC_DTYPE_U2 && dtype != BYOC_DTYPE_U4 && dtype != BYOC_DTYPE_U8) return false;
   p->bits = byoc_dtype_bits(dtype);
   p->least = is_signed ? -(INT64_C(1) << (p->bits - 1)) : 0;
   const byoc_dim_t *dims = p->values->type->dims;
@@ -129,7 +129,7 @@ static void *write_constant(byoc_writer_t *w, const char *name, byoc_dtype_t dty
   return *out_value ? data : NULL;
 }
 
-// Elements of 4 or 8 bits, lowest first.
+// Elements of 2, 4 or 8 bits, lowest first.
 static void put(uint8_t *bytes, int64_t index, const packed_t *p, int64_t value) {
   value -= p->least;
   bytes[index * p->bits / 8] |= (uint8_t)(value << index * p->bits % 8);
@@ -165,6 +165,7 @@ static byoc_value_t *write_product(byoc_writer_t *w, const packed_t *p) {
                                          {.name = "block_size", .kind = BYOC_ATTRIBUTE_INT, .i = p->block}};
   byoc_node_t *made = byoc_write_many(w, "com.microsoft", "MatMulNBits", operands, has_zeros ? 4 : 3, 1, attributes,
                                       sizeof attributes / sizeof *attributes);
+  if (made && !byoc_node_set_name(made, w->node->name)) w->failed = true;
   return made ? made->results[0] : NULL;
 }
 

@@ -188,8 +188,35 @@ static byoc_status_t raise_unit(byoc_node_t *node, void *self, byoc_diag_t *diag
   return BYOC_OK;
 }
 
+// ---- a product without a bias ----
+
+enum { GEMM_BIAS = 6, GEMM_SCALE = 7, GEMM_ZERO = 8 };
+
+static bool is_plain_gemm(const byoc_node_t *node) {
+  const bool has_operands = byoc_has_operand(node, GEMM_SCALE) && byoc_has_operand(node, GEMM_ZERO);
+  return byoc_node_is(node, "com.microsoft", "QGemm") && has_operands && !byoc_has_operand(node, GEMM_BIAS) &&
+         !byoc_node_flag(node, "transA") && byoc_node_float(node, "alpha") == 1;
+}
+
+// QGemm(a, b) without a bias → QLinearMatMul(a, b)
+static byoc_status_t raise_product(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  byoc_value_t *weights = node->operands[3];
+  if (byoc_node_flag(node, "transB")) weights = byoc_write_node(&w, "", "Transpose", weights, NULL, NULL, NULL, 0);
+  byoc_value_t *operands[8] = {
+      node->operands[0], node->operands[1], node->operands[2],          weights,
+      node->operands[4], node->operands[5], node->operands[GEMM_SCALE], node->operands[GEMM_ZERO]};
+  byoc_node_t *made = byoc_write_many(&w, "", "QLinearMatMul", operands, 8, 1, NULL, 0);
+  if (made == NULL || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(diag);
+  return byoc_pass_replace(node, made->results[0], diag, changes);
+}
+
+static byoc_status_t raise_any(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
+  return is_plain_gemm(node) ? raise_product(node, diag, changes) : raise_unit(node, self, diag, changes);
+}
+
 byoc_status_t byoc_pass_raise_units(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return byoc_pass_visit_module(module, raise_unit, NULL, diag, changes);
+  return byoc_pass_visit_module(module, raise_any, NULL, diag, changes);
 }
 
 // ---- one reader for each DequantizeLinear ----

@@ -61,6 +61,24 @@ static byoc_status_t keep_declines(const byoc_node_t *node, byoc_node_t *first, 
   return BYOC_OK;
 }
 
+// Is it what most of the work is?
+static bool is_main(const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  return op != NULL && op->work != BYOC_WORK_USUAL && op->work != BYOC_WORK_TRANSCENDENTAL;
+}
+
+// One of the new nodes gets the node's name, so that people find it again: the first product or convolution, otherwise
+// the last one.
+static byoc_status_t keep_name(const byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
+  byoc_node_t *heir = NULL;
+  for (byoc_node_t *made = first; made != node; made = made->next) {
+    if (made->name[0] != '\0') return BYOC_OK;
+    if (heir == NULL || !is_main(heir)) heir = made;
+  }
+  const bool is_named = heir == NULL || node->name[0] == '\0' || byoc_node_set_name(heir, node->name);
+  return is_named ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 // Replaces a node by simpler ones if its row has a function for that; counts that as a change.
 static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_node_t *before = node->previous;
@@ -69,6 +87,7 @@ static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *chang
   if (!expanded) return BYOC_OK;
   byoc_node_t *first = before ? before->next : node->block->first;
   BYOC_RETURN_IF_ERROR(keep_declines(node, first, diag));
+  BYOC_RETURN_IF_ERROR(keep_name(node, first, diag));
   BYOC_RETURN_IF_ERROR(byoc_pass_keep_limits(node, first, diag));
   BYOC_RETURN_IF_ERROR(keep_relations(node, first, diag));
   byoc_node_erase(node);

@@ -361,3 +361,9 @@ uint64_t byoc_pattern_element_types(const byoc_pattern_t *pattern) {
   for (size_t i = 0; i < pattern->child_count; ++i) types |= byoc_pattern_element_types(pattern->children[i]);
   return types;
 }
+
+bool byoc_pattern_tests_types(const byoc_pattern_t *pattern) {
+  bool tests = pattern->dtypes != 0 || pattern->has_rank;
+  for (size_t i = 0; i < pattern->child_count && !tests; ++i) tests = byoc_pattern_tests_types(pattern->children[i]);
+  return tests;
+}

@@ -20,6 +20,9 @@ void byoc_pattern_each_operator(const byoc_pattern_t *pattern,
 // The element types that its type tests name, a bit for each; 0: it names none, so that only its hook looks at types.
 uint64_t byoc_pattern_element_types(const byoc_pattern_t *pattern);
 
+// Has it any test of an element type or a rank?
+bool byoc_pattern_tests_types(const byoc_pattern_t *pattern);
+
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;
@@ -47,5 +50,21 @@ typedef bool (*byoc_match_visit_t)(void *self, const byoc_match_t *match);
 bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
                              void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,
                              bool *out_failed);
+
+// Why a pattern does not match: its first test of type that fails, from the root upwards.
+typedef struct byoc_type_clash_t {
+  BYOC_VECTOR(byoc_node_t *) nodes; // those that would match
+  size_t count;                     // of failing tests
+  const byoc_value_t *value;        // with another type
+  bool is_result;                   // the test is of an operator's result, otherwise of an operand
+  uint64_t dtypes;                  // that alternatives take, a bit for each; 0: any
+  bool has_rank;
+  int32_t rank;
+} byoc_type_clash_t;
+
+// True if the pattern would match at `root`, were it not for tests of type. The caller deinits the nodes, by the
+// match's allocator; the match is for scratch. The limits of byoc_pattern_match hold.
+bool byoc_pattern_type_clash(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
+                             void *filter_self, byoc_match_t *match, byoc_type_clash_t *out_clash, bool *out_failed);
 
 #endif // BYOC_CORE_PLUGIN_PATTERN_H_

@@ -29,6 +29,9 @@ static inline bool attribute_test_is_list(const attribute_test_t *test) {
   return test->kind >= BYOC_ATTRIBUTE_INTS && test->kind <= BYOC_ATTRIBUTE_STRINGS;
 }
 
+// Does the node have what the test asks for?
+bool attribute_test_fits(const attribute_test_t *test, const byoc_node_t *node);
+
 enum { PATTERN_ANY_RESULT = -1 };
 
 // Children of a DOMINATOR.

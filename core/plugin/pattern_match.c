@@ -5,9 +5,7 @@
 
 #include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
-#include "core/op/implied.h"
 #include "core/op/op.h"
-#include "core/op/schema.h"
 #include "core/plugin/pattern_internal.h"
 
 // The limits of steps of one match, and of nodes on the paths of a dominator. Real patterns need some dozens; the
@@ -41,6 +39,12 @@ struct goal_t {
   const goal_t *next;
 };
 
+// A test of type that a value does not pass.
+typedef struct mismatch_t {
+  const byoc_pattern_t *pattern;
+  const byoc_value_t *value;
+} mismatch_t;
+
 typedef struct matcher_t {
   byoc_match_t *match;
   byoc_node_t *root;
@@ -48,6 +52,8 @@ typedef struct matcher_t {
   void *filter_self;
   byoc_match_visit_t visit; // NULL: the first match is taken
   void *visit_self;
+  bool any_type; // tests of type pass, and those that should not are listed
+  BYOC_VECTOR(mismatch_t) mismatches;
   int steps;
   bool failed; // out of memory
 } matcher_t;
@@ -92,65 +98,14 @@ static bool is_constant(const byoc_value_t *value) {
   return false;
 }
 
-// ---- attribute tests ----
-
-// ONNX attributes are single precision: "0.01" means the float nearest to it.
-static bool same_number(double a, double b) {
-  return a == b || (float)a == (float)b;
-}
-
-// One item of a list, which is given by its kind and its number in the list.
-static bool item_fits(const attribute_test_t *item, const byoc_attribute_t *list, size_t index) {
-  if (list->kind == BYOC_ATTRIBUTE_STRINGS) {
-    return item->kind == BYOC_ATTRIBUTE_STRING && strcmp(list->strings[index], item->s) == 0;
-  }
-  if (item->kind == BYOC_ATTRIBUTE_STRING) return false;
-  if (list->kind == BYOC_ATTRIBUTE_FLOATS) return same_number(list->floats[index], item->f);
-  return item->kind == BYOC_ATTRIBUTE_INT ? list->ints[index] == item->i : (double)list->ints[index] == item->f;
-}
-
-// A missing list has the items that its operator takes then. Without any it matches the empty list.
-static bool list_fits(const attribute_test_t *test, const byoc_node_t *node) {
-  int64_t implied[2 * BYOC_MAX_RANK];
-  byoc_attribute_t missing = {.kind = BYOC_ATTRIBUTE_INTS, .ints = implied};
-  const byoc_attribute_t *list = byoc_node_value(node, test->name);
-  if (list == NULL) {
-    missing.count = byoc_node_implied_ints(node, test->name, implied);
-    list = &missing;
-  }
-  const bool is_list =
-      list->kind == BYOC_ATTRIBUTE_INTS || list->kind == BYOC_ATTRIBUTE_FLOATS || list->kind == BYOC_ATTRIBUTE_STRINGS;
-  if (!is_list || list->count != test->item_count) return false;
-  for (size_t i = 0; i < list->count; ++i) {
-    if (!item_fits(&test->items[i], list, i)) return false;
-  }
-  return true;
-}
-
-// A missing attribute without a default matches 0 and the empty string.
-static bool test_fits(const attribute_test_t *test, const byoc_node_t *node) {
-  if (attribute_test_is_list(test)) return list_fits(test, node);
-  const byoc_attribute_t *attribute = byoc_node_value(node, test->name);
-  if (attribute == NULL) {
-    return test->kind == BYOC_ATTRIBUTE_STRING ? test->s[0] == '\0' : same_number(test->f, 0);
-  }
-  if (test->kind == BYOC_ATTRIBUTE_STRING) {
-    return attribute->kind == BYOC_ATTRIBUTE_STRING && strcmp(attribute->s, test->s) == 0;
-  }
-  if (attribute->kind == BYOC_ATTRIBUTE_INT) {
-    return test->kind == BYOC_ATTRIBUTE_INT ? attribute->i == test->i : (double)attribute->i == test->f;
-  }
-  return attribute->kind == BYOC_ATTRIBUTE_FLOAT && same_number(attribute->f, test->f);
-}
-
 // ---- the search ----
 
 typedef struct mark_t {
-  size_t nodes, bindings, constants;
+  size_t nodes, bindings, constants, mismatches;
 } mark_t;
 
 static mark_t mark(const matcher_t *m) {
-  return (mark_t){m->match->nodes.count, m->match->bindings.count, m->match->constants.count};
+  return (mark_t){m->match->nodes.count, m->match->bindings.count, m->match->constants.count, m->mismatches.count};
 }
 
 // Undoes the matches since a mark.
@@ -158,6 +113,7 @@ static bool rewind_match(matcher_t *m, mark_t since) {
   m->match->nodes.count = since.nodes;
   m->match->bindings.count = since.bindings;
   m->match->constants.count = since.constants;
+  m->mismatches.count = since.mismatches;
   return false;
 }
 
@@ -232,15 +188,22 @@ static bool solve_operands(matcher_t *m, const byoc_pattern_t *pattern, const by
   return solve_operands(m, pattern, node, child, swapped, &goal);
 }
 
-static bool type_fits(const byoc_pattern_t *pattern, const byoc_type_t *type) {
+static bool has_type(const byoc_pattern_t *pattern, const byoc_type_t *type) {
   if (pattern->dtypes == 0 && !pattern->has_rank) return true;
   if (type->kind != BYOC_TYPE_TENSOR) return false;
   return (pattern->dtypes == 0 || (pattern->dtypes >> type->dtype & 1) != 0) &&
          (!pattern->has_rank || type->rank == pattern->rank);
 }
 
-// May the producer of a value match an operator pattern, without a look at its operands? The value must be the result
-// that the pattern names.
+static bool type_fits(matcher_t *m, const byoc_pattern_t *pattern, const byoc_value_t *value) {
+  if (has_type(pattern, value->type)) return true;
+  const mismatch_t mismatch = {.pattern = pattern, .value = value};
+  if (m->any_type && !byoc_vector_push(&m->mismatches, m->match->allocator, mismatch)) m->failed = true;
+  return m->any_type && !m->failed;
+}
+
+// May the producer of a value match an operator pattern, without a look at its operands and at types? The value must be
+// the result that the pattern names.
 static bool producer_fits(const matcher_t *m, const byoc_pattern_t *pattern, const byoc_value_t *value) {
   const byoc_node_t *node = byoc_value_producer(value);
   if (node == NULL || (pattern->result != PATTERN_ANY_RESULT && value->index != (uint32_t)pattern->result) ||
@@ -249,19 +212,18 @@ static bool producer_fits(const matcher_t *m, const byoc_pattern_t *pattern, con
   }
   if (m->filter != NULL && !m->filter(m->filter_self, node)) return false;
   for (size_t i = 0; i < pattern->test_count; ++i) {
-    if (!test_fits(&pattern->tests[i], node)) return false;
+    if (!attribute_test_fits(&pattern->tests[i], node)) return false;
   }
   uint32_t count = node->operand_count;
   while (count > 0 && node->operands[count - 1] == NULL) --count;
-  if (count < pattern->child_count || (count > pattern->child_count && !pattern->open_ended)) return false;
-  return type_fits(pattern, value->type);
+  return count == pattern->child_count || (count > pattern->child_count && pattern->open_ended);
 }
 
 static bool solve_node(matcher_t *m, const byoc_pattern_t *pattern, byoc_value_t *value, const goal_t *next) {
   if (!producer_fits(m, pattern, value)) return false;
   byoc_node_t *node = byoc_value_producer(value);
   const mark_t before = mark(m);
-  if (!bind(m, pattern->name, node, NULL)) return rewind_match(m, before);
+  if (!type_fits(m, pattern, value) || !bind(m, pattern->name, node, NULL)) return rewind_match(m, before);
   const goal_t take = {.node = node, .next = next};
   const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && pattern->child_count == 2 ? 2 : 1;
   for (int order = 0; order < orders && !m->failed; ++order) {
@@ -282,15 +244,16 @@ static bool path_fits(const matcher_t *m, const byoc_pattern_t *path, const byoc
   }
   if (path->kind == PATTERN_ANY) {
     return node->block == m->root->block && node->callee == NULL && node->block_count == 0 && node->result_count > 0 &&
-           type_fits(path, node->results[0]->type) && (m->filter == NULL || m->filter(m->filter_self, node));
+           has_type(path, node->results[0]->type) && (m->filter == NULL || m->filter(m->filter_self, node));
   }
   if (node->result_count == 0 || !producer_fits(m, path, node->results[0])) return false;
+  if (!has_type(path, node->results[0]->type)) return false;
   const int orders = byoc_node_has_trait(node, BYOC_OP_COMMUTES) && path->child_count == 2 ? 2 : 1;
   for (int order = 0; order < orders; ++order) {
     bool fits = true;
     for (size_t i = 0; i < path->child_count && fits; ++i) {
       const byoc_value_t *value = node->operands[order == 1 ? 1 - i : i];
-      fits = value != NULL && type_fits(path->children[i], value->type) &&
+      fits = value != NULL && has_type(path->children[i], value->type) &&
              (path->children[i]->kind == PATTERN_ANY || is_constant(value));
     }
     if (fits) return true;
@@ -399,7 +362,7 @@ static bool solve(matcher_t *m, const goal_t *goal) {
     if (!byoc_vector_push(&m->match->constants, m->match->allocator, value)) return !(m->failed = true);
     __attribute__((fallthrough));
   case PATTERN_ANY:
-    if (!type_fits(pattern, value->type)) return rewind_match(m, before);
+    if (!type_fits(m, pattern, value)) return rewind_match(m, before);
     return (bind(m, pattern->name, NULL, value) && solve(m, goal->next)) || rewind_match(m, before);
   case PATTERN_ALTERNATIVES:
     for (size_t i = 0; i < pattern->child_count; ++i) {
@@ -416,27 +379,87 @@ static bool solve(matcher_t *m, const goal_t *goal) {
   return solve(m, &without);
 }
 
+static bool match_at(matcher_t *m, const byoc_pattern_t *pattern) {
+  m->match->nodes.count = m->match->bindings.count = m->match->constants.count = 0;
+  bool matched = false;
+  for (uint32_t r = 0; r < m->root->result_count && !matched && !m->failed; ++r) {
+    const goal_t whole = {.pattern = pattern, .value = m->root->results[r]};
+    matched = solve(m, &whole);
+  }
+  if (!matched) rewind_match(m, (mark_t){0});
+  return matched;
+}
+
 bool byoc_pattern_match_each(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
                              void *filter_self, byoc_match_t *match, byoc_match_visit_t visit, void *visit_self,
                              bool *out_failed) {
-  match->nodes.count = match->bindings.count = match->constants.count = 0;
   matcher_t m = {.match = match,
                  .root = root,
                  .filter = filter,
                  .filter_self = filter_self,
                  .visit = visit,
                  .visit_self = visit_self};
-  bool matched = false;
-  for (uint32_t r = 0; r < root->result_count && !matched && !m.failed; ++r) {
-    const goal_t whole = {.pattern = pattern, .value = root->results[r]};
-    matched = solve(&m, &whole);
-  }
+  const bool matched = match_at(&m, pattern);
   *out_failed = m.failed;
-  if (!matched) rewind_match(&m, (mark_t){0});
   return matched;
 }
 
 bool byoc_pattern_match(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter, void *filter_self,
                         byoc_match_t *match, bool *out_failed) {
   return byoc_pattern_match_each(pattern, root, filter, filter_self, match, NULL, NULL, out_failed);
+}
+
+// ---- why types do not fit ----
+
+// The match that breaks the fewest tests of type. Other matches that break as many at the same value take other types.
+typedef struct nearest_t {
+  matcher_t *matcher;
+  byoc_type_clash_t *out;
+  bool failed;
+} nearest_t;
+
+static bool keep_nearest(void *self, const byoc_match_t *match) {
+  nearest_t *nearest = self;
+  byoc_type_clash_t *out = nearest->out;
+  const size_t count = nearest->matcher->mismatches.count;
+  if (count == 0) { // it matches as it is
+    out->count = 0;
+    return true;
+  }
+  const mismatch_t *first = &nearest->matcher->mismatches.data[0];
+  const byoc_pattern_t *test = first->pattern;
+  if (count == out->count && first->value == out->value && test->has_rank == out->has_rank) {
+    out->dtypes = out->dtypes == 0 || test->dtypes == 0 ? 0 : out->dtypes | test->dtypes;
+  }
+  if (count >= out->count) return false;
+  out->count = count;
+  out->value = first->value;
+  out->is_result = test->kind == PATTERN_OPERATOR;
+  out->dtypes = test->dtypes;
+  out->has_rank = test->has_rank;
+  out->rank = test->rank;
+  out->nodes.count = 0;
+  for (size_t i = 0; i < match->nodes.count && !nearest->failed; ++i) {
+    nearest->failed = !byoc_vector_push(&out->nodes, match->allocator, match->nodes.data[i]);
+  }
+  return nearest->failed;
+}
+
+bool byoc_pattern_type_clash(const byoc_pattern_t *pattern, byoc_node_t *root, byoc_match_filter_t filter,
+                             void *filter_self, byoc_match_t *match, byoc_type_clash_t *out_clash, bool *out_failed) {
+  *out_clash = (byoc_type_clash_t){.count = SIZE_MAX, .nodes = out_clash->nodes};
+  out_clash->nodes.count = 0;
+  nearest_t nearest = {.out = out_clash};
+  matcher_t m = {.match = match,
+                 .root = root,
+                 .filter = filter,
+                 .filter_self = filter_self,
+                 .visit = keep_nearest,
+                 .visit_self = &nearest,
+                 .any_type = true};
+  nearest.matcher = &m;
+  (void)match_at(&m, pattern);
+  byoc_vector_deinit(&m.mismatches, match->allocator);
+  *out_failed = m.failed || nearest.failed;
+  return !*out_failed && out_clash->count > 0 && out_clash->count < SIZE_MAX;
 }

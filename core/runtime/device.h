@@ -32,7 +32,7 @@ enum {
 };
 
 typedef struct byoc_device_queue_row_t {
-  uint32_t device, kind; // BYOC_PLACE_QUEUE_*
+  uint32_t device, kind; // BYOC_DEVICE_QUEUE_*
 } byoc_device_queue_row_t;
 
 // The memory of a program in one scope of one device.
@@ -103,7 +103,7 @@ typedef struct byoc_device_span_t {
 } byoc_device_span_t;
 
 typedef struct byoc_device_command_row_t {
-  uint32_t kind; // BYOC_PLACE_*
+  uint32_t kind; // BYOC_DEVICE_COMMAND_*
   byoc_device_choice_t queue;
   uint32_t first_wait, wait_count; // in byoc_device_tables_t.waits
   byoc_device_choice_t signal;

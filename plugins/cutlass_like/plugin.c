@@ -33,6 +33,10 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
   return ok;
 }
 
+// The element types of products: of floats, and of bytes.
+#define FLOATS "<f32|f16|bf16>"
+#define BYTES  "<u8|i8>"
+
 // Parts of patterns. An optional part matches if it is there; a constant summand is a bias.
 #define ACTIVATED(p)                                                                                                   \
   "({Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}(" p ") | Clip(" p ", @) | Clip(" p ", @, @))"
@@ -42,29 +46,34 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 #define TANH(p)     "Add(Tanh(Mul(Add(" p ", Mul(Pow(" p ", @), @)), @)), @)"
 #define TANH_GELU(p)                                                                                                   \
   "(Mul(Mul(" p ", " TANH(p) "), @) | Mul(Mul(" p ", @), " TANH(p) ") | Mul(" p ", Mul(" TANH(p) ", @)))"
-#define ANY_LAYOUT  "byoc::FromBlocked?(_)"
-#define CONV_OF(x)  "(Conv(" x ", @) | Conv(" x ", @, @))"
-#define CONV        CONV_OF(ANY_LAYOUT)
-#define NORMALISED  "BatchNormalization?(" CONV ", @, @, @, @)"
-#define CONV_BIAS   "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
-#define CONST_GEMM  "(Gemm(_, @) | Gemm(_, @, @) | MatMul(_, @) | byoc::PackedMatMul(_, @, @, ...))"
+#define ANY_LAYOUT "byoc::FromBlocked?(_)"
+#define CONV_OF(x) "(Conv" FLOATS "(" x ", @) | Conv" FLOATS "(" x ", @, @))"
+#define CONV       CONV_OF(ANY_LAYOUT)
+#define NORMALISED "BatchNormalization?(" CONV ", @, @, @, @)"
+#define CONV_BIAS  "{Add|Mul}?({Add|Mul}?(" NORMALISED ", @), @)"
+#define CONST_GEMM                                                                                                     \
+  "(Gemm" FLOATS "(_, @) | Gemm" FLOATS "(_, @, @) | MatMul" FLOATS "(_, @) | byoc::PackedMatMul<f32>(_, @, @, ...))"
 #define GEMM_BIAS   "{Add|Mul|Div}?(" CONST_GEMM ", @)"
-#define ANY_GEMM    "(Gemm(_, _) | Gemm(_, _, @) | Gemm(_, _, _) | MatMul(_, _))"
+#define ANY_GEMM    "(Gemm" FLOATS "(_, _) | Gemm" FLOATS "(_, _, @) | Gemm" FLOATS "(_, _, _) | MatMul" FLOATS "(_, _))"
 #define SCALED_GEMM "{Add|Mul|Div}?(" ANY_GEMM ", @)"
 
 // The same between casts from f16 or bf16 to f32 and back, which loads and stores do. `x` and `y`: the operands.
-#define MAYBE_CAST        "Cast?(_)"
-#define ACT_IF_ANY(p)     "{Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}?(" p ")"
-#define CAST_CONV(x)      ACT_IF_ANY("Add?({Add|Mul}?(BatchNormalization?(" CONV_OF(x) ", @, @, @, @), @), _)")
-#define CAST_GEMM(x)      ACT_IF_ANY("Add?({Add|Mul|Div}?((Gemm(" x ", @) | Gemm(" x ", @, @) | MatMul(" x ", @)), @), _)")
-#define CAST_MATMUL(x, y) ACT_IF_ANY("{Add|Mul|Div}?((Gemm(" x ", " y ") | MatMul(" x ", " y ")), @)")
+#define MAYBE_CAST    "Cast?(_)"
+#define ACT_IF_ANY(p) "{Relu|LeakyRelu|Clip|Sigmoid|Tanh|HardSigmoid|HardSwish|Gelu|Swish}?(" p ")"
+#define CAST_CONV(x)  ACT_IF_ANY("Add?({Add|Mul}?(BatchNormalization?(" CONV_OF(x) ", @, @, @, @), @), _)")
+#define CAST_GEMM(x)                                                                                                   \
+  ACT_IF_ANY("Add?({Add|Mul|Div}?((Gemm" FLOATS "(" x ", @) | Gemm" FLOATS "(" x ", @, @) | MatMul" FLOATS "(" x       \
+             ", @)), @), _)")
+#define CAST_MATMUL(x, y)                                                                                              \
+  ACT_IF_ANY("{Add|Mul|Div}?((Gemm" FLOATS "(" x ", " y ") | MatMul" FLOATS "(" x ", " y ")), @)")
 
 // Products of bytes, and the operators that make floats of their sums.
 #define BYTES_LINEAR                                                                                                   \
-  "({QLinearConv|QLinearMatMul}(_, @, @, @, @, @, @, @, ...) | com.microsoft::QGemm(_, @, @, @, @, @, ...))"
+  "({QLinearConv|QLinearMatMul}" BYTES "(_" BYTES ", @, @, @" BYTES ", @, @, @, @, ...) | "                            \
+  "com.microsoft::QGemm" BYTES "(_" BYTES ", @, @, @" BYTES ", @, @, ...))"
 #define BYTES_PRODUCT                                                                                                  \
-  "({ConvInteger|MatMulInteger}(_, @) | {ConvInteger|MatMulInteger}(_, @, _) | "                                       \
-  "{ConvInteger|MatMulInteger}(_, @, _, @))"
+  "({ConvInteger|MatMulInteger}(_" BYTES ", @" BYTES ") | {ConvInteger|MatMulInteger}(_" BYTES ", @" BYTES ", _) | "   \
+  "{ConvInteger|MatMulInteger}(_" BYTES ", @" BYTES ", _, @))"
 #define BYTES_FLOAT                                                                                                    \
   "(Mul(Cast(" BYTES_PRODUCT "), _) | DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @) | "                              \
   "DequantizeLinear(Add?(" BYTES_PRODUCT ", @), @, @))"
@@ -86,7 +95,7 @@ static int32_t accept_region(void *self, byoc_region_t *region) {
 
 // Rows are tried in this order, so the largest patterns come first.
 static const byoc_rule_t rules[] = {
-    RULE("attention", "Attention(_, _, _, ...)"),
+    RULE("attention", "Attention<f32>(_<f32>, _<f32>, _<f32>, ...)"),
     RULE("conv_cast", "Cast(" CAST_CONV(MAYBE_CAST) ")"),
     RULE("gemm_cast", "Cast(" CAST_GEMM(MAYBE_CAST) ")"),
     RULE("matmul_cast", "Cast(" CAST_MATMUL(MAYBE_CAST, MAYBE_CAST) ")"),

@@ -20,7 +20,7 @@ const char *byoc_dnnl_translate(const byoc_dnnl_source_t *source, byoc_dnnl_draf
 const char *byoc_dnnl_translate_recurrent(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);
 #define BYOC_DNNL_RECURRENT_RULE "dnnl.recurrent"
 #define BYOC_DNNL_RECURRENT_PATTERN                                                                                    \
-  "steps:{byoc::LSTMSteps|byoc::GRUSteps|byoc::RNNSteps}(Add?(MatMul(%x, @w), @b), @r, ...)"
+  "steps:{byoc::LSTMSteps|byoc::GRUSteps|byoc::RNNSteps}(Add?(MatMul(%x<f32, 3>, @w<f32>), @b<f32>), @r<f32>, ...)"
 
 #define BYOC_DNNL_TRANSLATOR(op, name)                                                                                 \
   const char *byoc_dnnl_translate_##name(const byoc_dnnl_source_t *source, byoc_dnnl_draft_t *draft);

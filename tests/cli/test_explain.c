@@ -108,6 +108,59 @@ static void test_a23_a_declined_node_carries_the_reason(void **state) {
                                                               "'first -answer=decline' | grep -c 'declined it later'");
 }
 
+// A target did not get a node because of an element type or a rank: the sentence says what its rule takes. The types of
+// each region are shown.
+static void test_b35_explain_says_which_element_types_a_rule_takes(void **state) {
+  (void)state;
+  static const char module[] =
+      "module {\n  func @main(%x : f32[4], %h : bf16[4]) -> (%y : f32[4], %g : bf16[4], %q : f64[4]) {\n"
+      "    %y = Relu@14 \"small\" (%x) : f32[4]\n"
+      "    %0 = Relu@14 \"half\" (%h) : bf16[4]\n"
+      "    %g = Sigmoid@13 \"gate\" (%0) : bf16[4]\n"
+      "    %1 = Cast@13 \"widen\" (%y) {to = 11} : f64[4]\n"
+      "    %q = Tanh@13 \"last\" (%1) : f64[4]\n"
+      "    return %y, %g, %q\n  }\n}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("types.byoc", module, sizeof(module) - 1, &diag), &diag);
+#define TYPE_RULES                                                                                                     \
+  DEMO("first.relu := Relu<f32|f16>(%%x)\n"                                                                            \
+       "first.gate := (Sigmoid<f32>(Relu(%%x)) | Sigmoid<f16>(Relu(%%x)))\n"                                           \
+       "first.cast := Cast(%%x<f32>)\n"                                                                                \
+       "first.tanh := Tanh(%%x<f16|f64, 2>)\n"                                                                         \
+       "second.wide := Tanh(Cast(%%x<f16>))\nsecond.half := Relu<bf16>(%%x)")
+  static const char *const plans[] = {"greedy", "collage --cost=estimate"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_test_shell(0,
+                    TYPE_RULES "byoc explain types.byoc --plan=%s -t 'first; second; c' --all --html t.html "
+                               "--save-plan t.json",
+                    plans[i]);
+    byoc_test_printed("first declined (first.relu): takes f32 and f16, the node has bf16\n");
+    byoc_test_printed("first declined nodes 1-2 (first.gate): takes f32 and f16, Sigmoid 'gate' has bf16\n");
+    byoc_test_printed("first declined (first.tanh): takes f16 and f64 of rank 2 as operand 0, the node reads f64 of ");
+    byoc_test_shell(0, "grep -q 'takes f32 and f16, the node has bf16' t.html && grep -q 'group.types' t.html");
+    byoc_test_shell(0, "byoc explain t.json --node half");
+    byoc_test_printed("first declined (first.relu): takes f32 and f16, the node has bf16\n");
+  }
+  byoc_test_shell(0, "byoc explain t.json --all"); // greedily, the Cast went to another target
+  byoc_test_printed("takes f16 as operand 0, Cast 'widen' reads f32\n");
+  byoc_test_shell(0, TYPE_RULES "byoc explain types.byoc --plan=greedy -t 'first; second; c' --all --save-plan t.json");
+  byoc_test_printed("by second.half, in bf16, types bf16 -> bf16\n");
+  byoc_test_printed(" first.cast  f32 -> f64   f64 ");
+  byoc_test_no_line("Cast 'widen' reads");
+  byoc_test_shell(
+      0, "grep '\"types\": \"f32 -> f64\", \"precision\": \"f64\"' t.json && byoc explain t.json --node widen");
+  byoc_test_printed("types f32 -> f64\n");
+  // Another rule of the target takes the node, or an earlier target has it.
+  byoc_test_shell(
+      0,
+      DEMO("first.half := Relu<f16>(%%x)\nfirst.relu := Relu(%%x)\nsecond.relu := Relu<f16>(%%x)") "byoc explain "
+                                                                                                   "types.byoc "
+                                                                                                   "--plan=greedy -t "
+                                                                                                   "'first; second; c' "
+                                                                                                   "--all");
+  byoc_test_no_line("declined");
+}
+
 // Casts from f16 to f32 in front of a product and back behind it are part of its region; other casts are not.
 static void test_casts_of_f16_belong_to_a_product(void **state) {
   (void)state;
@@ -416,6 +469,7 @@ int main(void) {
       cmocka_unit_test(test_c10_one_node_is_explained),
       cmocka_unit_test(test_a_size_price_is_a_percentage),
       cmocka_unit_test(test_a23_a_declined_node_carries_the_reason),
+      cmocka_unit_test(test_b35_explain_says_which_element_types_a_rule_takes),
       cmocka_unit_test(test_casts_of_f16_belong_to_a_product),
       cmocka_unit_test(test_the_next_target_is_asked_however_many_decline),
       cmocka_unit_test(test_rules_are_chosen_by_cost),

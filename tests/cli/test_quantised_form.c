@@ -65,26 +65,94 @@ static const char model[] =
 static const char *const processors[] = {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4", "avx512_vnni"};
 enum { PROCESSORS = sizeof processors / sizeof *processors };
 
-static void write_model(void) {
-  FILE *file = fopen("model.byoc", "w");
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
   assert_non_null(file);
-  assert_true(fputs(model, file) >= 0);
+  assert_true(fputs(text, file) >= 0);
   assert_int_equal(fclose(file), 0);
+}
+
+static void write_model(void) {
+  write_file("model.byoc", model);
 }
 
 static void test_rules_see_one_form(void **state) {
   (void)state;
   write_model();
   byoc_test_shell(0, "byoc opt model.byoc --passes=simplify > plain.txt && cat plain.txt");
-  static const char *const units[] = {"QLinearConv@10 \"depthwise\"",           "QLinearConv@10 \"deep\"",
-                                      "QLinearConv@10 \"shifted\"",             "QLinearConv@10 \"signal\"",
-                                      "byoc::QLinearConvTranspose@1 \"up\"",    "com.microsoft::QGemm@1 \"product\"",
-                                      "Clip@13(",                               "Relu@14("};
+  static const char *const units[] = {"QLinearConv@10 \"depthwise\"",
+                                      "QLinearConv@10 \"deep\"",
+                                      "QLinearConv@10 \"shifted\"",
+                                      "QLinearConv@10 \"signal\"",
+                                      "byoc::QLinearConvTranspose@1 \"up\"",
+                                      "com.microsoft::QGemm@1 \"product\"",
+                                      "Clip@13(",
+                                      "Relu@14("};
   for (size_t i = 0; i < sizeof units / sizeof *units; ++i) byoc_test_printed(units[i]);
   byoc_test_no_line("DequantizeLinear|QuantizeLinear| Conv@|ConvTranspose@11|MatMul@|: f32\\[[0-9]+,[0-9,]+\\]$");
   for (size_t i = 0; i < PROCESSORS; ++i) {
     byoc_test_shell(0, "byoc opt model.byoc --passes=simplify -t 'c -mcpu=%s' | diff plain.txt -", processors[i]);
   }
+}
+
+// A backend that names a depthwise unit, the Relu of symmetric integers, and a sum of com.microsoft.
+static const char npu_rules[] =
+    "{\"target\": \"npu\", \"description\": \"bytes\", \"library\": {\"sources\": [\"npu.c\"]}, \"rules\": [\n"
+    "  {\"name\": \"npu.depthwise\", \"packed\": \"npu_depthwise\", \"operands\": [\"x\"], \"pattern\":\n"
+    "   \"depthwise:QLinearConv[group=8](%x<i8>, @xs, @xz, @w<i8>, @ws, @wz, @ys, @yz)\"},\n"
+    "  {\"name\": \"npu.relu\", \"packed\": \"npu_relu\", \"operands\": [\"x\"], \"pattern\": \"relu:Relu<i8>(%x)\"},\n"
+    "  {\"name\": \"npu.add\", \"packed\": \"npu_add\", \"operands\": [\"a\", \"b\"], \"pattern\":\n"
+    "   \"add:com.microsoft::QLinearAdd<i8>(%a, @as, @az, %b, @bs, @bz, @ys, @yz)\"}]}\n";
+
+static const char npu_source[] =
+    "int npu_depthwise(const void *call); int npu_depthwise(const void *call) { return call == 0; }\n"
+    "int npu_relu(const void *call); int npu_relu(const void *call) { return call == 0; }\n"
+    "int npu_add(const void *call); int npu_add(const void *call) { return call == 0; }\n";
+
+static const char residual[] =
+    "module {opset_import. = 17, opset_import.com.microsoft = 1} {\n"
+    "  constant @s : f32[] = [0.02]\n"
+    "  constant @t : f32[] = [0.03]\n"
+    "  constant @z : i8[] = [0]\n"
+    "  constant @w : i8[8,1,3,3] = splat 17\n"
+    "  func @main(%q : i8[1,8,6,6]) -> (%y : i8[1,8,6,6]) {\n"
+    "    %0 = DequantizeLinear@13(%q, @s, @z) : f32[1,8,6,6]\n"
+    "    %1 = DequantizeLinear@13(@w, @s, @z) : f32[8,1,3,3]\n"
+    "    %2 = Conv@11 \"depthwise\" (%0, %1) {pads = [1, 1, 1, 1], group = 8} : f32[1,8,6,6]\n"
+    "    %3 = Relu@14 \"relu\" (%2) : f32[1,8,6,6]\n"
+    "    %4 = QuantizeLinear@13(%3, @t, @z) : i8[1,8,6,6]\n"
+    "    %5 = DequantizeLinear@13(%4, @t, @z) : f32[1,8,6,6]\n"
+    "    %6 = Add@14 \"sum\" (%0, %5) : f32[1,8,6,6]\n"
+    "    %y = QuantizeLinear@13(%6, @s, @z) : i8[1,8,6,6]\n"
+    "    return %y\n"
+    "  }\n"
+    "}\n";
+
+static void test_a_backend_of_bytes_takes_the_same_nodes_on_every_machine(void **state) {
+  (void)state;
+  write_file("npu.json", npu_rules);
+  write_file("npu.c", npu_source);
+  write_file("residual.byoc", residual);
+  byoc_test_shell(0, "byoc explain residual.byoc --plugin npu.json -t 'npu; c' --plan greedy > plain.txt && "
+                     "sed 's/  */ /g' plain.txt");
+  byoc_test_printed("main: 3 nodes, 3 regions");
+  byoc_test_printed(" QLinearConv depthwise i8[1,8,6,6] 0 npu npu.depthwise");
+  byoc_test_printed(" Relu relu i8[1,8,6,6] 1 npu npu.relu");
+  byoc_test_printed(" com.microsoft::QLinearAdd sum i8[1,8,6,6] 2 npu npu.add");
+  for (size_t i = 0; i < PROCESSORS; ++i) {
+    byoc_test_shell(0,
+                    "byoc explain residual.byoc --plugin npu.json -t 'npu; c -mcpu=%s' --plan greedy | "
+                    "diff plain.txt -",
+                    processors[i]);
+  }
+}
+
+static void test_rules_see_one_form_for_another_machine(void **state) {
+  (void)state;
+  write_model();
+  write_file("residual.byoc", residual);
+  byoc_test_shell(0, "for m in model residual; do byoc build $m.byoc -t c --emit=ir > plain.txt && "
+                     "byoc build $m.byoc -t c --triple aarch64-linux-gnu --emit=ir | diff plain.txt - || exit 1; done");
 }
 
 // The ways differ: bytes, floats that hold integers, and floats in parts.
@@ -98,8 +166,9 @@ static void test_machines_agree(void **state) {
                     "diff -r expected other",
                     processors[i]);
   }
-  byoc_test_shell(0, "byoc build model.byoc -t c -o model.so && byoc run model.so --random --seed 7 --output-dir own && "
-                     "diff -r expected own");
+  byoc_test_shell(0,
+                  "byoc build model.byoc -t c -o model.so && byoc run model.so --random --seed 7 --output-dir own && "
+                  "diff -r expected own");
 }
 
 // Sums of integers over an axis in the middle, of few columns each: gcc 12 vectorised the loop around the columns, with
@@ -126,6 +195,8 @@ static void test_short_sums_of_integers(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_rules_see_one_form),
+      cmocka_unit_test(test_a_backend_of_bytes_takes_the_same_nodes_on_every_machine),
+      cmocka_unit_test(test_rules_see_one_form_for_another_machine),
       cmocka_unit_test(test_machines_agree),
       cmocka_unit_test(test_short_sums_of_integers),
   };

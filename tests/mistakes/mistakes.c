@@ -163,7 +163,7 @@ const row_t mistakes[] = {
     {"pattern:Relu(?x)", .code = 1,
      .message = "expected a pattern: %name, _, @name, Operator(...), {A|B}(...) or (p | q) at column 6"},
     {"pattern:Conv[group=](%x, @w)", .code = 1,
-     .message = "expected a number or a quoted string at column 12, before '](%x, @w)'"},
+     .message = "expected a number, a quoted string, or a list of them in '[' and ']' at column 12"},
     {"pattern:", .code = 1,
      .message = "expected a pattern: %name, _, @name, Operator(...), {A|B}(...) or (p | q) at column 1"},
     {"pattern:%x", .code = 1, .message = "pattern of rule 'mistaken.relu': it names no operator"},

@@ -5,7 +5,8 @@
 //   first.any merge only=f32 := group Exp Add      a group rule; flags in front of :=
 //
 // Flags: merge, pass_constants, by_cost, limit=N (max_nodes), only=f32 (declines nodes that give another element type),
-// vector (declines where %b is no vector; its hook says what it got).
+// vector (declines where %b is no vector; its hook says what it got), tells=x,ws (the hook says what these names of the
+// pattern stand for).
 //
 // Their hooks say what they are asked by `log`, and hand back each function as it is, or do as the target's option
 // `answer` says: decline gives it back, fail fails. `prepare` makes first optimise its functions before.
@@ -24,6 +25,7 @@ static const byoc_host_t *host;
 static char text[TEXT_BYTES];
 static const char *operators[2][MAX_RULES][MAX_OPERATORS];
 static byoc_rule_t rules[2][MAX_RULES];
+static const char *told[2][MAX_RULES]; // names, separated by commas; NULL: none
 static uint32_t rule_counts[2];
 
 // ---- rules ----
@@ -44,7 +46,7 @@ static int32_t accept_vector(void *self, byoc_region_t *region) {
   return host->region->decline(region, "b is no vector");
 }
 
-static void read_flags(char *flags, byoc_rule_t *rule) {
+static void read_flags(char *flags, byoc_rule_t *rule, const char **out_told) {
   char *rest = NULL;
   for (char *word = strtok_r(flags, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
     if (strcmp(word, "merge") == 0) rule->flags |= BYOC_RULE_MERGE;
@@ -53,6 +55,7 @@ static void read_flags(char *flags, byoc_rule_t *rule) {
     if (strncmp(word, "limit=", 6) == 0) rule->max_nodes = (uint32_t)atoi(word + 6);
     if (strcmp(word, "only=f32") == 0) rule->accept = accept_f32;
     if (strcmp(word, "vector") == 0) rule->accept = accept_vector;
+    if (strncmp(word, "tells=", 6) == 0) *out_told = word + 6;
   }
 }
 
@@ -67,7 +70,8 @@ static void read_rule(char *line) {
   if (index == MAX_RULES) return;
   byoc_rule_t *rule = &rules[target][index];
   *rule = (byoc_rule_t){.header = BYOC_HEADER(byoc_rule_t, 1), .name = line};
-  if (flags < body - 4) read_flags(flags + 1, rule);
+  told[target][index] = NULL;
+  if (flags < body - 4) read_flags(flags + 1, rule, &told[target][index]);
   if (strncmp(body, "group ", 6) == 0) {
     const char **names = operators[target][index];
     char *rest = NULL;
@@ -102,6 +106,46 @@ static void log_vector(byoc_codegen_t *codegen, byoc_function_t *function) {
   }
 }
 
+// "ws=f32[16]:0.01": type, sizes, and a constant's first element.
+static void tell_value(const byoc_value_t *value, const char *name, char *line, size_t size) {
+  size_t at = strlen(line);
+  if (value == NULL) {
+    snprintf(line + at, size - at, " %s=none", name);
+    return;
+  }
+  byoc_tensor_data_t data = {.header = BYOC_HEADER(byoc_tensor_data_t, 1)};
+  at += (size_t)snprintf(line + at, size - at, " %s=%s[", name, byoc_dtype_name(host->graph->value_dtype(value)));
+  for (int32_t d = 0; d < host->graph->value_rank(value) && at < size; ++d) {
+    at +=
+        (size_t)snprintf(line + at, size - at, "%s%lld", d > 0 ? "," : "", (long long)host->graph->value_dim(value, d));
+  }
+  double first = 0;
+  const int is_constant = host->graph->value_constant(value, &data) != 0;
+  if (is_constant && data.dtype == BYOC_DTYPE_F32) first = (double)*(const float *)data.data;
+  if (is_constant && data.dtype == BYOC_DTYPE_I32) first = *(const int32_t *)data.data;
+  if (is_constant && data.dtype == BYOC_DTYPE_I8) first = *(const int8_t *)data.data;
+  if (is_constant && data.dtype == BYOC_DTYPE_U8) first = *(const uint8_t *)data.data;
+  if (at < size) at += (size_t)snprintf(line + at, size - at, "]");
+  if (at < size && is_constant) snprintf(line + at, size - at, ":%g", first);
+}
+
+// What the names of the rule that made the function stand for.
+static void tell(byoc_codegen_t *codegen, byoc_function_t *function, int target) {
+  const char *composite = host->graph->function_string(function, BYOC_ATTRIBUTE_COMPOSITE, "");
+  for (uint32_t r = 0; r < rule_counts[target]; ++r) {
+    const byoc_rule_t *rule = &rules[target][r];
+    if (told[target][r] == NULL || strcmp(rule->name, composite) != 0) continue;
+    byoc_region_t *region = host->codegen->match(codegen, function, NULL, rule->pattern);
+    char line[1024], names[256], *rest = NULL;
+    snprintf(line, sizeof(line), "%s:", rule->name);
+    snprintf(names, sizeof(names), "%s", told[target][r]);
+    for (char *name = strtok_r(names, ",", &rest); name != NULL && region != NULL; name = strtok_r(NULL, ",", &rest)) {
+      tell_value(host->region->value(region, name), name, line, sizeof(line));
+    }
+    host->codegen->log(codegen, line);
+  }
+}
+
 // The whole module at once.
 static int32_t generate(void *self, byoc_codegen_t *codegen) {
   (void)self;
@@ -113,6 +157,7 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
   int32_t status = BYOC_OK;
   for (uint64_t i = 0; i < count && status == BYOC_OK; ++i) {
     log_vector(codegen, host->codegen->function_at(codegen, i));
+    tell(codegen, host->codegen->function_at(codegen, i), 0);
     status = answer(codegen, host->codegen->function_at(codegen, i), host->target->option_string(target, "answer"));
   }
   return status;
@@ -126,6 +171,7 @@ static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_funct
   snprintf(line, sizeof(line), "hook of '%s': function %s", host->target->text(target),
            host->graph->function_symbol(function));
   host->codegen->log(codegen, line);
+  tell(codegen, function, 1);
   return answer(codegen, function, host->target->option_string(target, "answer"));
 }
 
@@ -168,6 +214,7 @@ static const byoc_option_t options[] = {{.header = BYOC_HEADER(byoc_option_t, 1)
 static byoc_backend_t backends[2] = {{.header = BYOC_HEADER(byoc_backend_t, 1),
                                       .target = "first",
                                       .description = "Rules of a test, one hook for the module",
+                                      .flags = BYOC_BACKEND_EVERY_MACHINE,
                                       .options = options,
                                       .option_count = 3,
                                       .option_stride = sizeof(options[0]),
@@ -177,6 +224,7 @@ static byoc_backend_t backends[2] = {{.header = BYOC_HEADER(byoc_backend_t, 1),
                                      {.header = BYOC_HEADER(byoc_backend_t, 1),
                                       .target = "second",
                                       .description = "Rules of a test, one hook a function",
+                                      .flags = BYOC_BACKEND_EVERY_MACHINE,
                                       .options = options,
                                       .option_count = 3,
                                       .option_stride = sizeof(options[0]),

@@ -89,6 +89,7 @@ static void print_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *b
   }
   const byoc_plan_region_t *row = region != UINT32_MAX ? &block->regions.data[region] : NULL;
   if (row != NULL && row->precision != NULL) byoc_string_appendf(out, ", in %s", row->precision);
+  if (row != NULL && row->types != NULL && row->types[0] != '\0') byoc_string_appendf(out, ", types %s", row->types);
   if (row != NULL && row->lapse != NULL) byoc_string_appendf(out, " (%s)", row->lapse);
   end_line(out, from, 6);
 }

@@ -189,12 +189,12 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
 
 static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *block,
                           const byoc_explain_options_t *options, byoc_string_t *out) {
-  static const byoc_table_column_t columns[] = {{"region", true, false}, {"target", false, false},
-                                                {"rule", false, true},   {"precision", false, false},
-                                                {"cost", true, false},   {"nodes", false, true}};
+  static const byoc_table_column_t columns[] = {
+      {"region", true, false},     {"target", false, false}, {"rule", false, true}, {"types", false, true},
+      {"precision", false, false}, {"cost", true, false},    {"nodes", false, true}};
   if (block->regions.count == 0) return;
   byoc_table_t table;
-  byoc_table_init(&table, columns, 6, plan->arena.allocator);
+  byoc_table_init(&table, columns, 7, plan->arena.allocator);
   size_t count = shown(options, block->regions.count, SHOWN_REGIONS);
   for (size_t r = 0; r < count; ++r) {
     const byoc_plan_region_t *region = &block->regions.data[r];
@@ -207,6 +207,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
     byoc_table_cell(&table, "%zu", r);
     byoc_table_cell(&table, "%s", label);
     byoc_table_cell(&table, "%s", region->rule);
+    byoc_table_cell(&table, "%s", region->types != NULL ? region->types : "-");
     byoc_table_cell(&table, "%s", region->precision != NULL ? region->precision : "-");
     byoc_table_cell(&table, "%s", cost);
     byoc_table_cell(&table, "%s%s", nodes.data, region->falls_back ? " (fell back)" : "");

@@ -144,7 +144,7 @@ static void emit_bytes(const char *field, const byoc_device_span_t *bytes, byoc_
 
 static void emit_command(const byoc_device_command_row_t *row, byoc_string_t *out) {
   static const char *const kinds[] = {"", "COPY", "FILL", "LAUNCH", "BARRIER", "AWAIT"};
-  byoc_string_appendf(out, "    {.kind = BYOC_PLACE_%s", kinds[row->kind]);
+  byoc_string_appendf(out, "    {.kind = BYOC_DEVICE_COMMAND_%s", kinds[row->kind]);
   emit_choice("queue", row->queue, out);
   if (row->wait_count > 0) {
     byoc_string_appendf(out, ", .first_wait = %u, .wait_count = %u", row->first_wait, row->wait_count);

@@ -98,7 +98,7 @@ static void emit_destinations(byoc_host_c_t *host, byoc_string_t *out) {
   const byoc_host_program_t *program = host->program;
   uint32_t *destinations = BYOC_ARENA_ARRAY(&host->arena, uint32_t, program->outputs.count);
   if (destinations == NULL) out->failed = true;
-  byoc_string_append(out, "static const uint32_t host_output_homes[] = {");
+  byoc_string_append(out, "static const uint32_t host_output_destinations[] = {");
   for (size_t i = 0; destinations != NULL && i < program->outputs.count; i++) {
     destinations[i] = find_destination(program, program->outputs.data[i], destinations, i);
     byoc_string_appendf(out, "%s%uu", i > 0 ? ", " : "", destinations[i]);
@@ -483,12 +483,13 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
   }
   if (program->symbols.count > 0) byoc_string_appendf(out, "    .symbol_count = %zu,\n", program->symbols.count);
   if (program->is_dynamic) {
-    byoc_string_appendf(out,
-                        "    .execute = host_execute,\n    .cell_count = %zu,\n"
-                        "    .constant_count = HOST_CONSTANT_COUNT,\n    .input_cells = host_input_cells,\n"
-                        "    .output_cells = host_output_cells,\n    .output_homes = host_output_homes,\n    "
-                        ".constants = host_constants,\n",
-                        program->buffers.count);
+    byoc_string_appendf(
+        out,
+        "    .execute = host_execute,\n    .cell_count = %zu,\n"
+        "    .constant_count = HOST_CONSTANT_COUNT,\n    .input_cells = host_input_cells,\n"
+        "    .output_cells = host_output_cells,\n    .output_destinations = host_output_destinations,\n    "
+        ".constants = host_constants,\n",
+        program->buffers.count);
   }
   if (byoc_host_c_has_devices(host)) byoc_string_append(out, "    .on_devices = &host_places_on_devices,\n");
   byoc_string_append(out, "};\n\n"

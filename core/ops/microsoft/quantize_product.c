@@ -74,11 +74,22 @@ byoc_value_t *byoc_microsoft_scaled(byoc_writer_t *w, byoc_value_t *sums, const 
   return byoc_write_plain(w, "Mul", byoc_write_cast(w, sums, BYOC_DTYPE_F32), scale);
 }
 
+// The same where the scales are constants: as models with DequantizeLinear say it.
+static byoc_value_t *write_dequantised(byoc_writer_t *w, byoc_value_t *sums, const byoc_bytes_product_t *p) {
+  const bool is_known = byoc_value_is_constant(p->a_scale) && byoc_value_is_constant(p->b_scale);
+  if (!is_known || !sums || !byoc_is_ranked(sums->type)) return byoc_microsoft_scaled(w, sums, p);
+  const bool is_one = byoc_type_element_count(p->b_scale->type) == 1;
+  byoc_value_t *b_scale = is_one ? byoc_write_scalar(w, p->b_scale) : p->b_scale;
+  byoc_value_t *scale = byoc_write_plain(w, "Mul", byoc_write_scalar(w, p->a_scale), b_scale);
+  const byoc_attribute_t axis = byoc_write_int("axis", sums->type->rank - 1);
+  return byoc_write_node(w, "", "DequantizeLinear", sums, scale, NULL, &axis, is_one ? 0 : 1);
+}
+
 static byoc_status_t expand_to_float(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
   const byoc_bytes_product_t p = {in[0], in[2], byoc_operand(node, 4), in[1], in[3], byoc_operand(node, 5)};
-  byoc_value_t *y = byoc_microsoft_scaled(&w, byoc_microsoft_sums(&w, &p), &p);
+  byoc_value_t *y = write_dequantised(&w, byoc_microsoft_sums(&w, &p), &p);
   return byoc_write_end(&w, byoc_microsoft_add(&w, y, byoc_operand(node, 6)), out_changed);
 }
 
@@ -165,12 +176,12 @@ static byoc_status_t expand_gemm(byoc_node_t *node, byoc_diag_t *diag, bool *out
   byoc_value_t *const *in = node->operands;
   const byoc_bytes_product_t p = {write_turned(&w, 0, "transA"), in[1], byoc_operand(node, 2),
                                   write_turned(&w, 3, "transB"), in[4], in[5]};
-  byoc_value_t *y =
-      byoc_microsoft_scaled(&w, byoc_microsoft_add(&w, byoc_microsoft_sums(&w, &p), byoc_operand(node, SUMMAND)), &p);
+  byoc_value_t *sums = byoc_microsoft_add(&w, byoc_microsoft_sums(&w, &p), byoc_operand(node, SUMMAND));
+  const bool gives_bytes = byoc_has_operand(node, GEMM_SCALE);
+  byoc_value_t *y = gives_bytes ? byoc_microsoft_scaled(&w, sums, &p) : write_dequantised(&w, sums, &p);
   const double alpha = byoc_node_float(node, "alpha");
   if (alpha != 1.0) y = byoc_write_plain(&w, "Mul", y, byoc_microsoft_number(&w, y, alpha));
-  if (byoc_has_operand(node, GEMM_SCALE))
-    y = byoc_microsoft_quantised(&w, y, GEMM_SCALE, node->operands[GEMM_ZERO]->type->dtype);
+  if (gives_bytes) y = byoc_microsoft_quantised(&w, y, GEMM_SCALE, node->operands[GEMM_ZERO]->type->dtype);
   return byoc_write_end(&w, y, out_changed);
 }
 

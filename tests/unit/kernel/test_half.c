@@ -63,6 +63,48 @@ static void emit_chain(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t lengt
   byoc_loop_end(b);
 }
 
+// Columns become rows: neighbours of the result were far apart. A run of the same operand stands beside them.
+static void emit_columns(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
+  const int64_t count = ROWS * length;
+  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
+  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  const byoc_loop_expr_t *at = OP(ADD, OP(MUL, row, INT(length)), i);
+  const byoc_loop_expr_t *far = F32(byoc_loop_load(b, x, OP(ADD, OP(MUL, i, INT(ROWS)), row)));
+  const byoc_loop_expr_t *twice = F32(byoc_loop_load(b, x, OP(ADD, OP(MUL, i, INT(ROWS)), row)));
+  byoc_loop_store(b, y, at, OP(ADD, far, byoc_loop_load(b, f, at)));
+  byoc_loop_store(b, z, at, byoc_loop_cast(b, dtype, OP(SUB, OP(MUL, twice, NUM(0.7)), F32(byoc_loop_load(b, x, at)))));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
+// Elements that only some iterations load: outside of the tensor in others, on several sides, and at the place of the
+// result. A condition on f32 chooses within another one.
+static void emit_sides(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
+  const int64_t count = ROWS * length;
+  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
+  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  const byoc_loop_expr_t *at = OP(ADD, OP(MUL, row, INT(length)), i);
+  const byoc_loop_expr_t *before = F32(byoc_loop_load(b, x, OP(SUB, at, INT(2))));
+  const byoc_loop_expr_t *back = F32(byoc_loop_load(b, x, OP(SUB, INT(count - 1), at)));
+  const byoc_loop_expr_t *far = F32(byoc_loop_load(b, x, OP(ADD, OP(MUL, i, INT(ROWS)), row)));
+  const byoc_loop_expr_t *here = F32(byoc_loop_load(b, x, at));
+  const byoc_loop_expr_t *is_less = OP(LT, byoc_loop_load(b, f, at), NUM(0));
+  const byoc_loop_expr_t *inner = byoc_loop_select(b, is_less, before, back);
+  byoc_loop_store(b, y, at, byoc_loop_select(b, OP(LT, INT(1), i), inner, NUM(5)));
+  const byoc_loop_expr_t *sides = byoc_loop_select(b, OP(LT, i, INT(7)), OP(SUB, far, back), OP(ADD, back, far));
+  byoc_loop_store(b, z, at, byoc_loop_cast(b, dtype, byoc_loop_select(b, is_less, sides, here)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
 typedef struct case_t {
   void (*emit)(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length);
   int64_t length, count;
@@ -79,6 +121,12 @@ static const case_t cases[] = {
     {emit_chain, 256, 256 * ROWS},
     {emit_chain, 257, 257 * ROWS},
     {emit_chain, 1000, 1000 * ROWS},
+    {emit_columns, 1, ROWS},
+    {emit_columns, 40, 40 * ROWS},
+    {emit_columns, 300, 300 * ROWS},
+    {emit_sides, 3, 3 * ROWS},
+    {emit_sides, 40, 40 * ROWS},
+    {emit_sides, 300, 300 * ROWS},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -95,7 +143,7 @@ static void same(const case_t *c, byoc_dtype_t dtype, const void *compiled, cons
     uint32_t a = 0, b = 0;
     memcpy(&a, (const char *)compiled + (size_t)i * size, size);
     memcpy(&b, (const char *)interpreted + (size_t)i * size, size);
-    if (a == b || (c->emit == emit_chain && is_nan(dtype, a) && is_nan(dtype, b))) continue;
+    if (a == b || (c->emit != emit_conversions && is_nan(dtype, a) && is_nan(dtype, b))) continue;
     fail_msg("%s, length %d, element %d: compiled 0x%x, interpreted 0x%x", byoc_dtype_name(dtype), (int)c->length,
              (int)i, a, b);
   }
@@ -183,27 +231,58 @@ static void conversions_in_registers_of_avx2_equal_the_interpreter(void **state)
 #endif
 }
 
-// What f32 needs is not in the way of kernels without 16 bits, and loops of f16 have no conversion of single elements.
-static void runs_are_converted_by_one_call(void **state) {
-  (void)state;
+// The C of one kernel of f16.
+static void emit_text(void (*emit)(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length), byoc_string_t *text) {
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
   byoc_loop_builder_t b;
   byoc_loop_builder_init(&b, &arena, "k");
-  emit_conversions(&b, BYOC_DTYPE_F16, 1000);
+  emit(&b, BYOC_DTYPE_F16, 1000);
   const byoc_loop_kernel_t *kernel = b.kernel;
   byoc_loop_builder_deinit(&b);
-  byoc_string_t text;
-  byoc_string_init(&text, byoc_allocator_system());
+  byoc_string_init(text, byoc_allocator_system());
   byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_kernel_emit_c(&kernel, 1, &text), &diag);
+  byoc_test_ok(byoc_kernel_emit_c(&kernel, 1, text), &diag);
+  byoc_arena_deinit(&arena);
+}
+
+// What f32 needs is not in the way of kernels without 16 bits, and loops of f16 have no conversion of single elements.
+static void runs_are_converted_by_one_call(void **state) {
+  (void)state;
+  byoc_string_t text;
+  emit_text(emit_conversions, &text);
   const char *body = strstr(text.data, "int32_t k(");
   assert_non_null(body);
   assert_non_null(strstr(text.data, "byoc_f32s_of_f16(&y["));
   assert_non_null(strstr(body, "byoc_f16s_of_f32(&z["));
   assert_null(strstr(body, "byoc_f16_from_f32"));
   byoc_string_deinit(&text);
-  byoc_arena_deinit(&arena);
+}
+
+static void elements_of_some_iterations_are_copied_and_converted_by_one_call(void **state) {
+  (void)state;
+  byoc_string_t text;
+  emit_text(emit_sides, &text);
+  const char *body = strstr(text.data, "static void k_loop");
+  assert_non_null(body);
+  assert_non_null(strstr(body, "_bits[i"));
+  assert_non_null(strstr(body, ", &x[")); // at the place of the result
+  assert_null(strstr(body, "byoc_f32_from_f16"));
+  byoc_string_deinit(&text);
+}
+
+// Two loads of the same column are copied once.
+static void elements_that_are_no_neighbours_are_copied_and_converted_by_one_call(void **state) {
+  (void)state;
+  byoc_string_t text;
+  emit_text(emit_columns, &text);
+  const char *body = strstr(text.data, "static void k_loop");
+  assert_non_null(body);
+  const char *copy = strstr(body, "_bits[i");
+  assert_non_null(copy);
+  assert_null(strstr(copy + 1, "_bits[i"));
+  assert_null(strstr(body, "byoc_f32_from_f16"));
+  byoc_string_deinit(&text);
 }
 
 int main(void) {
@@ -212,6 +291,8 @@ int main(void) {
       cmocka_unit_test(conversions_of_this_processor_equal_the_interpreter),
       cmocka_unit_test(conversions_in_registers_of_avx2_equal_the_interpreter),
       cmocka_unit_test(runs_are_converted_by_one_call),
+      cmocka_unit_test(elements_of_some_iterations_are_copied_and_converted_by_one_call),
+      cmocka_unit_test(elements_that_are_no_neighbours_are_copied_and_converted_by_one_call),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -542,8 +542,8 @@ def losses():
 
 
 def attention():
-    def heads(*sizes):
-        return [Input(*size) for size in sizes]
+    def heads(*sizes, dtype="float32"):
+        return [Input(*size, dtype=dtype) for size in sizes]
 
     at = {"operator_set": 23, "by_reference": True, "is_open": False}
     case("Attention", heads((2, 4, 3, 5), (2, 2, 6, 5), (2, 2, 6, 7)), **at)
@@ -551,6 +551,11 @@ def attention():
     case("Attention", heads((2, 4, 3, 5), (2, 4, 6, 5), (2, 4, 6, 7), (3, 6)), is_causal=1, scale=0.25, softcap=0.75, **at)
     case("Attention", heads((1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4), (1, 2, 3, 8), (1, 2, 5, 4), (1, 2, 5, 4)), 4,
          qk_matmul_output_mode=1, **at)
+    case("Attention", heads((2, 4, 3, 5), (2, 2, 6, 5), (2, 2, 6, 7), dtype=F16), **at)
+    case("Attention", heads((2, 3, 24), (2, 6, 8), (2, 6, 6), (2, 1, 3, 6), dtype=F16), q_num_heads=6, kv_num_heads=2,
+         is_causal=1, softcap=0.75, **at)
+    case("Attention", heads((1, 4, 3, 4), (1, 2, 3, 4), (1, 2, 3, 4), (1, 4, 3, 8), (1, 2, 5, 4), (1, 2, 5, 4), dtype=F16),
+         4, **at)
     cache = [Input(9, 3), Input(9, 3)]
     places = const([[0, 2, 8], [3, 1, 5]])
     case("RotaryEmbedding", [Input(2, 4, 3, 6)] + cache + [places], **at)

@@ -57,7 +57,7 @@ function groupsOf(block) {
   const add = (row, kind, index) => {
     if (row.nodes.some((n) => home[n] !== -1)) return;
     for (const n of row.nodes) home[n] = groups.length;
-    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, precision: row.precision, lapse: row.lapse });
+    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, types: row.types, precision: row.precision, lapse: row.lapse });
   };
   block.regions.forEach((region, r) => { if (!region.given_back) add(region, "region", r); });
   block.candidates.forEach((candidate, c) => { if (candidate.chosen && candidate.target === native) add(candidate, candidate.nodes.length > 1 ? "fused" : "alone", c); });

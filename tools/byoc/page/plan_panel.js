@@ -28,6 +28,7 @@ function placedText(entry) {
   if (group.nodes.length > 1) parts.push(`with nodes ${nodesText(group.nodes)}`);
   if (group.cost !== undefined) parts.push(costText(group.cost, group.source));
   if (group.precision) parts.push(`in ${group.precision}`);
+  if (group.types) parts.push(`types ${group.types}`);
   return parts.join(", ") + (group.lapse ? ` (${group.lapse})` : "");
 }
 

@@ -246,6 +246,30 @@ static byoc_value_t *repeat_heads(byoc_writer_t *w, byoc_value_t *x, int64_t hea
   return byoc_write_reshape(w, x, whole, 4);
 }
 
+// Do products of f16 or bf16 take the queries of several heads as rows, and read keys and values once for them? In f32
+// each head of queries gets a copy of its keys and values.
+static bool shares_heads(byoc_writer_t *w, const byoc_value_t *q, int64_t times) {
+  return !w->failed && times > 1 && (q->type->dtype == BYOC_DTYPE_F16 || q->type->dtype == BYOC_DTYPE_BF16);
+}
+
+// The [batch, heads of keys, times * length, size] of [batch, heads of queries, length, size], or back.
+static byoc_value_t *with_heads(byoc_writer_t *w, byoc_value_t *x, int64_t heads) {
+  const int64_t shape[] = {0, heads, -1, x && !w->failed ? x->type->dims[3].constant : 0};
+  return x ? byoc_write_reshape(w, x, shape, 4) : NULL;
+}
+
+// Scores with a row for each of these queries and a column for each key.
+static byoc_value_t *with_rows(byoc_writer_t *w, byoc_value_t *scores, byoc_value_t *q, byoc_value_t *k) {
+  const byoc_attribute_t rows[] = {byoc_write_int("start", 0), byoc_write_int("end", 3)};
+  const byoc_attribute_t keys[] = {byoc_write_int("start", 2), byoc_write_int("end", 3)};
+  const byoc_attribute_t first = byoc_write_int("axis", 0);
+  if (!scores || w->failed) return NULL;
+  byoc_value_t *dims[] = {byoc_write_node(w, "", "Shape", q, NULL, NULL, rows, 2),
+                          byoc_write_node(w, "", "Shape", k, NULL, NULL, keys, 2)};
+  byoc_node_t *shape = byoc_write_many(w, "", "Concat", dims, 2, 1, &first, 1);
+  return shape ? byoc_write_plain(w, "Reshape", scores, shape->results[0]) : NULL;
+}
+
 // A row without any key is all -inf and gives zeros.
 static byoc_value_t *masked_softmax(byoc_writer_t *w, byoc_value_t *x) {
   static const int64_t last = -1;
@@ -272,11 +296,16 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   double size = w.failed ? 1.0 : (double)q->type->dims[3].constant;
   const byoc_attribute_t *given = byoc_node_given(node, "scale");
   double scale = sqrt(given ? given->f : 1.0 / sqrt(size));
-  k = byoc_write_transpose(&w, repeat_heads(&w, k, q_heads, times), turn, 4);
-  v = repeat_heads(&w, v, q_heads, times);
-  q = byoc_write_node(&w, "", "Mul", q, number(&w, q, scale), NULL, NULL, 0);
+  const bool shares = shares_heads(&w, q, times);
+  byoc_value_t *k_once = k, *rows = q;
+  if (!shares) k = repeat_heads(&w, k, q_heads, times), v = repeat_heads(&w, v, q_heads, times);
+  k = byoc_write_transpose(&w, k, turn, 4);
+  if (shares) rows = with_heads(&w, q, q_heads / times);
+  rows = byoc_write_node(&w, "", "Mul", rows, number(&w, q, scale), NULL, NULL, 0);
   k = byoc_write_node(&w, "", "Mul", k, number(&w, k, scale), NULL, NULL, 0);
-  byoc_value_t *scores = byoc_write_node(&w, "", "MatMul", q, k, NULL, NULL, 0), *shown = scores;
+  byoc_value_t *scores = byoc_write_node(&w, "", "MatMul", rows, k, NULL, NULL, 0);
+  if (shares) scores = with_rows(&w, scores, q, k_once);
+  byoc_value_t *shown = scores;
   double cap = byoc_node_float(node, "softcap");
   if (cap > 0) {
     byoc_value_t *limit = number(&w, scores, cap);
@@ -294,10 +323,12 @@ static byoc_status_t expand_attention(byoc_node_t *node, byoc_diag_t *diag, bool
   byoc_node_t *biased = scores ? byoc_write_many(&w, "byoc", "AttentionBias", masking, 4, 1, limits, 3) : NULL;
   scores = biased ? biased->results[0] : NULL;
   if (mode == 2) shown = scores;
-  byoc_value_t *shares = masked_softmax(&w, scores);
-  shares = q ? byoc_write_cast(&w, shares, q->type->dtype) : NULL;
-  if (mode == 3) shown = shares;
-  byoc_value_t *y = byoc_write_node(&w, "", "MatMul", shares, v, NULL, NULL, 0);
+  byoc_value_t *weights = masked_softmax(&w, scores);
+  weights = q ? byoc_write_cast(&w, weights, q->type->dtype) : NULL;
+  if (mode == 3) shown = weights;
+  if (shares) weights = with_rows(&w, weights, rows, k_once);
+  byoc_value_t *y = byoc_write_node(&w, "", "MatMul", weights, v, NULL, NULL, 0);
+  if (shares) y = with_heads(&w, y, q_heads);
   if (node->operands[Q]->type->rank == 3) y = byoc_write_reshape(&w, byoc_write_transpose(&w, y, swap, 4), flat, 3);
   byoc_value_t *results[] = {y, present[0], present[1], shown};
   for (uint32_t i = PRESENT_KEY; i < node->result_count && !w.failed; ++i) {

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rule names a quantised operator as one node, however the model writes it: by QuantizeLinear and DequantizeLinear
+// around operators on floats, by QLinear operators, or by operators of com.microsoft.
+#include <stdio.h>
+
+#include "core/base/machine.h"
+#include "tests/support/command.h"
+
+// The model in three spellings: a depthwise convolution with a scale for each channel, a Relu whose zero point is 0, a
+// sum with the residual, and a product by weights of 4 bits in blocks.
+static const char constants[] = "module {opset_import. = 21} {\n"
+                                "  constant @s : f32[] = [0.02]\n"
+                                "  constant @z : i8[] = [0]\n"
+                                "  constant @t : f32[] = [0.05]\n"
+                                "  constant @rz : i8[] = [5]\n"
+                                "  constant @yz : i8[] = [-3]\n"
+                                "  constant @w : i8[16,1,3,3] = splat 29\n"
+                                "  constant @ws : f32[16] = splat 0.01\n"
+                                "  constant @wz : i8[16] = splat 0\n"
+                                "  constant @bi : i32[16] = splat -300\n"
+                                "  constant @bs : f32[16] = splat 0.0002\n"
+                                "  constant @k : i4[32,16] = splat 3\n"
+                                "  constant @ks : f32[2,16] = splat 0.015625\n"
+                                "  constant @q : u8[16,2,8] = splat 187\n"
+                                "  constant @qs : f32[16,2] = splat 0.015625\n"
+                                "  func @main(%x : i8[1,16,8,8], %r : i8[1,16,8,8], %l : f32[3,32]) -> "
+                                "(%y : i8[1,16,8,8], %p : f32[3,16]) {\n";
+
+static const char qdq[] = "    %0 = DequantizeLinear@21(%x, @s, @z) : f32[1,16,8,8]\n"
+                          "    %1 = DequantizeLinear@21(@w, @ws, @wz) {axis = 0} : f32[16,1,3,3]\n"
+                          "    %2 = DequantizeLinear@21(@bi, @bs) {axis = 0} : f32[16]\n"
+                          "    %3 = Conv@11 \"depthwise\" (%0, %1, %2) {pads = [1, 1, 1, 1], group = 16} : "
+                          "f32[1,16,8,8]\n"
+                          "    %4 = Relu@14 \"act\" (%3) : f32[1,16,8,8]\n"
+                          "    %5 = QuantizeLinear@21(%4, @t, @z) : i8[1,16,8,8]\n"
+                          "    %6 = DequantizeLinear@21(%5, @t, @z) : f32[1,16,8,8]\n"
+                          "    %7 = DequantizeLinear@21(%r, @s, @rz) : f32[1,16,8,8]\n"
+                          "    %8 = Add@14 \"sum\" (%6, %7) : f32[1,16,8,8]\n"
+                          "    %y = QuantizeLinear@21(%8, @t, @yz) : i8[1,16,8,8]\n"
+                          "    %9 = DequantizeLinear@21(@k, @ks) {axis = 0, block_size = 16} : f32[32,16]\n"
+                          "    %p = MatMul@13 \"blocks\" (%l, %9) : f32[3,16]\n";
+
+static const char qlinear[] = "    %0 = QLinearConv@10 \"depthwise\" (%x, @s, @z, @w, @ws, @wz, @t, @z, @bi) "
+                              "{pads = [1, 1, 1, 1], group = 16} : i8[1,16,8,8]\n"
+                              "    %1 = Relu@14 \"act\" (%0) : i8[1,16,8,8]\n"
+                              "    %y = com.microsoft::QLinearAdd@1 \"sum\" (%1, @t, @z, %r, @s, @rz, @t, @yz) : "
+                              "i8[1,16,8,8]\n"
+                              "    %p = com.microsoft::MatMulNBits@1 \"blocks\" (%l, @q, @qs) {K = 32, N = 16, "
+                              "bits = 4, block_size = 16} : f32[3,16]\n";
+
+static const char microsoft[] =
+    "    %0 = com.microsoft::QLinearConv@1 \"depthwise\" (%x, @s, @z, @w, @ws, @wz, @t, @z, @bi) "
+    "{pads = [1, 1, 1, 1], group = 16, channels_last = 0} : i8[1,16,8,8]\n"
+    "    %1 = com.microsoft::DequantizeLinear@1(%0, @t, @z) : f32[1,16,8,8]\n"
+    "    %2 = Relu@14 \"act\" (%1) : f32[1,16,8,8]\n"
+    "    %3 = com.microsoft::QuantizeLinear@1(%2, @t, @z) : i8[1,16,8,8]\n"
+    "    %y = com.microsoft::QLinearAdd@1 \"sum\" (%3, @t, @z, %r, @s, @rz, @t, @yz) : i8[1,16,8,8]\n"
+    "    %p = com.microsoft::MatMulNBits@1 \"blocks\" (%l, @q, @qs) {K = 32, N = 16, bits = 4, block_size = 16} : "
+    "f32[3,16]\n";
+
+static const char *const spellings[] = {"qdq", "qlinear", "microsoft"};
+enum { SPELLINGS = sizeof spellings / sizeof *spellings };
+
+static int enter(void **state) {
+  const char *const bodies[SPELLINGS] = {qdq, qlinear, microsoft};
+  const int result = byoc_test_enter_folder(state);
+  for (size_t i = 0; i < SPELLINGS && result == 0; ++i) {
+    char path[32];
+    snprintf(path, sizeof(path), "%s.byoc", spellings[i]);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fprintf(file, "%s%s    return %%y, %%p\n  }\n}\n", constants, bodies[i]) > 0);
+    assert_int_equal(fclose(file), 0);
+  }
+  return result;
+}
+
+// The targets first and second of tests/plugins/demo_rows.c.
+#define RULES(rules) "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES='" rules "' "
+
+#define UNIT_RULES                                                                                                     \
+  RULES("first.depthwise tells=x,xs,xz,w,ws,wz,ys,yz,b := "                                                            \
+        "QLinearConv[group=16](%%x<i8|u8, 4>, @xs, @xz, @w<i8, 4>, @ws<f32, 1>, @wz, @ys, @yz, @b<i32, 1>)\n"          \
+        "first.relu := Relu<i8>(%%x)\n"                                                                                \
+        "first.add tells=a,as,az,b,bs,bz,ys,yz := "                                                                    \
+        "com.microsoft::QLinearAdd<i8>(%%a, @as, @az, %%b, @bs, @bz, @ys, @yz)\n"                                      \
+        "first.blocks tells=x,w,s := com.microsoft::MatMulNBits[bits=4, block_size=16](%%x<f32>, @w<u8>, @s, ...)")
+
+static const char *const processors[] = {"native", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+enum { PROCESSORS = sizeof processors / sizeof *processors };
+
+// Operators with their attributes, without the names of values and the versions of operators.
+#define FORM "grep ' = .* : ' form.txt | grep -v 'constant\\|call' | sed 's/[%%@][A-Za-z0-9_]*//g; s/, channels_last = 0//' "
+
+// What a build says that the hook got.
+#define TOLD "grep -o 'first\\.[a-z]*: .*' log.txt | sort"
+
+static void expect_units(void) {
+  byoc_test_printed("first.depthwise: x=i8[1,16,8,8] xs=f32[]:0.02 xz=i8[]:0 w=i8[16,1,3,3]:29 ws=f32[16]:0.01 "
+                    "wz=i8[16]:0 ys=f32[]:0.05 yz=i8[]:0 b=i32[16]:-300\n");
+  byoc_test_printed("first.add: a=i8[1,16,8,8] as=f32[]:0.05 az=i8[]:0 b=i8[1,16,8,8] bs=f32[]:0.02 bz=i8[]:5 "
+                    "ys=f32[]:0.05 yz=i8[]:-3\n");
+  byoc_test_printed("first.blocks: x=f32[3,32] w=u8[16,2,8]:187 s=f32[");
+}
+
+static void test_b36_units_are_one_node_in_each_spelling(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  UNIT_RULES "byoc opt qdq.byoc --passes=simplify -t 'first; c' > form.txt && " FORM "> first.txt && "
+                             "cat first.txt && test $(wc -l < first.txt) = 4");
+  byoc_test_printed(" = QLinearConv \"depthwise\" (");
+  byoc_test_printed(" = Relu \"act\" (");
+  byoc_test_printed(" = com.microsoft::QLinearAdd \"sum\" (");
+  byoc_test_printed(" = com.microsoft::MatMulNBits \"blocks\" (");
+  for (size_t i = 0; i < SPELLINGS; ++i) {
+    for (size_t p = 0; p < PROCESSORS; ++p) {
+      byoc_test_shell(0,
+                      UNIT_RULES "byoc opt %s.byoc --passes=simplify -t 'first; c -mcpu=%s' > form.txt && " FORM
+                                 "| diff first.txt -",
+                      spellings[i], processors[p]);
+    }
+    byoc_test_shell(0,
+                    UNIT_RULES "byoc build %s.byoc --plan greedy -t 'first; c' -v -o %s.so > log.txt 2>&1; "
+                               "grep '^placed' log.txt; " TOLD,
+                    spellings[i], spellings[i]);
+    byoc_test_printed("placed first 4 operators in 4 regions, c 0 operators");
+    expect_units();
+  }
+}
+
+// Another machine: nothing of it is needed to see the text of the host program.
+static void test_b36_units_are_the_same_for_another_machine(void **state) {
+  (void)state;
+  for (size_t i = 0; i < SPELLINGS; ++i) {
+    byoc_test_shell(0,
+                    UNIT_RULES "byoc build %s.byoc --plan greedy --triple aarch64-linux-gnu -t 'first; c' --emit=host "
+                               "-v -o other.txt > log.txt 2>&1; grep '^placed' log.txt; " TOLD,
+                    spellings[i]);
+    byoc_test_printed("placed first 4 operators in 4 regions, c 0 operators");
+    expect_units();
+  }
+}
+
+// The results are those of the same model without the target.
+static void test_b36_units_have_the_results_of_the_model(void **state) {
+  (void)state;
+  byoc_test_shell(0, "byoc run qdq.byoc --evaluate -t c --random --seed 3 --output-dir expected");
+  for (size_t i = 0; i < SPELLINGS; ++i) {
+    byoc_test_shell(0,
+                    "byoc run %s.byoc --evaluate -t c --random --seed 3 --output-dir own && diff -r expected own && "
+                    "byoc run %s.so --random --seed 3 --output-dir own && cmp expected/y.npy own/y.npy && "
+                    "byoc run %s.so --random --seed 3 --expect p=expected/p.npy",
+                    spellings[i], spellings[i], spellings[i]);
+  }
+}
+
+// A unit, its cut, and the sum behind them are one match.
+static void test_b36_a_residual_block_is_one_match(void **state) {
+  (void)state;
+  for (size_t i = 0; i < SPELLINGS; ++i) {
+    byoc_test_shell(
+        0,
+        RULES(
+            "first.block := com.microsoft::QLinearAdd(({Relu|Clip}?(QLinearConv(%%x<u8|i8>, @xs, @xz, "
+            "@w<i8>, @ws, @wz, @ys, @yz, @b))), @as, @az, %%r, @rs, @rz, @ts, @tz)") "byoc explain %s.byoc --plan "
+                                                                                     "greedy -t 'first; c' --node sum",
+        spellings[i]);
+    byoc_test_printed("placed on first, region 0, by first.block, with nodes 0-2, in int8, types i8 -> i8\n");
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_b36_units_are_one_node_in_each_spelling),
+      cmocka_unit_test(test_b36_units_are_the_same_for_another_machine),
+      cmocka_unit_test(test_b36_units_have_the_results_of_the_model),
+      cmocka_unit_test(test_b36_a_residual_block_is_one_match),
+  };
+  return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
+}
