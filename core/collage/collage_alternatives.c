@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/log.h"
+#include "core/collage/constraint.h"
 #include "core/collage/rules.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
@@ -22,12 +23,23 @@ byoc_status_t byoc_collage_add_alternative(byoc_collage_t *c, const char *name, 
   return BYOC_OK;
 }
 
+// The native target alone, where another one computes on a device, whose own clock is believed until a whole plan is
+// timed.
+static byoc_status_t add_native(byoc_collage_t *c, const byoc_target_t *native) {
+  const byoc_target_list_t *targets = c->options->targets;
+  bool has_device = false;
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    has_device = has_device || byoc_target_device(targets->targets.data[t]) != kDLCPU;
+  }
+  return has_device && c->plain == NULL ? byoc_collage_add_alternative(c, native->kind->name, native) : BYOC_OK;
+}
+
 byoc_status_t byoc_collage_make_alternatives(byoc_collage_t *c) {
   const byoc_target_list_t *targets = c->options->targets;
   size_t backends = targets->targets.count - 1;
   const char *native = targets->targets.data[backends]->kind->name;
   c->alternatives =
-      BYOC_ARENA_ARRAY(&c->arena, byoc_collage_alternative_t, backends + 3); // with a plan that wins by its size
+      BYOC_ARENA_ARRAY(&c->arena, byoc_collage_alternative_t, backends + 4); // with a plan that wins by its size
   if (c->alternatives == NULL) return byoc_diag_out_of_memory(c->diag);
   bool is_plain = c->plain == NULL;
   BYOC_RETURN_IF_ERROR(byoc_collage_add_alternative(c, is_plain ? "greedy" : "greedy, blocked", NULL));
@@ -38,6 +50,7 @@ byoc_status_t byoc_collage_make_alternatives(byoc_collage_t *c) {
     const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
     BYOC_RETURN_IF_ERROR(byoc_collage_add_alternative(c, name, target));
   }
+  BYOC_RETURN_IF_ERROR(add_native(c, targets->targets.data[backends]));
   return byoc_collage_add_alternative(c, is_plain ? "collage" : "collage, blocked", NULL);
 }
 

@@ -13,6 +13,8 @@
 // Backends alone are not timed either if all their parts are measured and sum to this much more than the best plan's
 // expected cost.
 #define WHOLE_RATIO_AT_MOST 2.0
+// The same for the native target alone, which competes with plans for devices.
+#define NATIVE_RATIO_AT_MOST 100.0
 // Plans that differ by less than this count as equal; noisy measuring widens the margin, up to a limit.
 #define EQUAL_RATIO       1.01
 #define EQUAL_RATIO_NOISY 1.05
@@ -162,8 +164,9 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   double least = least_expected(contest->collage);
   for (size_t r = c->alternative_count; r-- > 0;) {
     byoc_collage_alternative_t *alternative = &c->alternatives[r];
-    bool is_hopeless =
-        !alternative->is_possible || (alternative->target != NULL && alternative->sum_ns > least * WHOLE_RATIO_AT_MOST);
+    const bool is_native = alternative->target != NULL && alternative->target->kind->backend == NULL;
+    const double most_ns = least * (is_native ? NATIVE_RATIO_AT_MOST : WHOLE_RATIO_AT_MOST);
+    bool is_hopeless = !alternative->is_possible || (alternative->target != NULL && alternative->sum_ns > most_ns);
     if (is_hopeless) continue;
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_alternative(c, alternative), &c->arena, &key));
@@ -401,13 +404,13 @@ static entrant_t prefer_untimed(byoc_collage_t *c, entrant_t best) {
   return best;
 }
 
-static void compare_with_parts(const byoc_collage_alternative_t *winner) {
-  const double ratio = winner->whole_ns / winner->sum_ns; // NaN: it was not timed
+static void compare_with_parts(const byoc_collage_alternative_t *plan) {
+  const double ratio = plan->whole_ns / plan->sum_ns; // NaN: it was not timed
   if (!(ratio > TRUSTED_RATIO || ratio < 1 / TRUSTED_RATIO)) return;
   byoc_log(BYOC_LOG_WARNING,
-           "the plan takes %.1f us as a whole, and %.1f us by the costs of its parts: a backend or a device of it is "
-           "measured wrongly; byoc explain shows the parts, and byoc profile their times in the artifact",
-           winner->whole_ns / 1e3, winner->sum_ns / 1e3);
+           "the plan '%s' takes %.1f us as a whole, and %.1f us by the costs of its parts: a backend or a device of it "
+           "is measured wrongly; byoc explain shows the parts, and byoc profile their times in an artifact",
+           plan->name, plan->whole_ns / 1e3, plan->sum_ns / 1e3);
 }
 
 // A search that ran out of time may have found less than an alternative whose parts it measured.
@@ -444,7 +447,8 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   entrant_t best = find_best(&contest);
   if (best.alternative == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
   best = prefer_untimed(c, best);
-  compare_with_parts(best.alternative);
+  compare_with_parts(*out_winner);
+  if (best.alternative != *out_winner) compare_with_parts(best.alternative);
   bool is_same = strcmp(best.alternative->id, (*out_winner)->id) == 0; // found, and equal to another plan
   if (is_same) return BYOC_OK;
   *out_search = best.search;

@@ -22,20 +22,18 @@ static byoc_content_hash_t content_hash(const char *key, const void *data, size_
   return byoc_hasher_finish(&hasher);
 }
 
-// <folder>/<plugin>-<version>/<hash of key>; plugin and version are checked names. NULL if out of memory.
-static char *entry_path(byoc_arena_t *arena, const char *folder, const char *plugin, const char *version,
-                        const char *key) {
+// NULL if out of memory.
+static char *entry_path(const byoc_plugin_cache_t *cache, byoc_arena_t *arena, const char *key) {
   char name[33];
-  byoc_content_hash_format(byoc_content_hash(key, strlen(key)), name);
-  return byoc_arena_format(arena, "%s/%s-%s/%s", folder, plugin, version, name);
+  byoc_content_hash_format(content_hash(cache->content != NULL ? cache->content : "", key, strlen(key)), name);
+  return byoc_arena_format(arena, "%s/%s-%s/%s", cache->folder, cache->plugin, cache->version, name);
 }
 
-byoc_status_t byoc_plugin_cache_get(const char *folder, const char *plugin, const char *version, const char *key,
-                                    byoc_arena_t *arena, byoc_diag_t *diag, const void **out_data,
-                                    size_t *out_size_bytes) {
+byoc_status_t byoc_plugin_cache_get(const byoc_plugin_cache_t *cache, const char *key, byoc_arena_t *arena,
+                                    byoc_diag_t *diag, const void **out_data, size_t *out_size_bytes) {
   *out_data = NULL;
   *out_size_bytes = 0;
-  const char *path = entry_path(arena, folder, plugin, version, key);
+  const char *path = entry_path(cache, arena, key);
   if (path == NULL) return byoc_diag_out_of_memory(diag);
   byoc_file_view_t view;
   byoc_status_t status = byoc_file_view_open(path, NULL, &view);
@@ -67,12 +65,12 @@ byoc_status_t byoc_plugin_cache_get(const char *folder, const char *plugin, cons
   return status;
 }
 
-byoc_status_t byoc_plugin_cache_put(const char *folder, const char *plugin, const char *version, const char *key,
-                                    const void *data, size_t size_bytes, byoc_diag_t *diag) {
+byoc_status_t byoc_plugin_cache_put(const byoc_plugin_cache_t *cache, const char *key, const void *data,
+                                    size_t size_bytes, byoc_diag_t *diag) {
   byoc_arena_t scratch;
   byoc_arena_init(&scratch, byoc_allocator_system());
   byoc_status_t status = BYOC_OK;
-  char *path = entry_path(&scratch, folder, plugin, version, key);
+  char *path = entry_path(cache, &scratch, key);
   char *parent = path != NULL ? byoc_path_directory(byoc_arena_allocator(&scratch), path) : NULL;
   if (parent == NULL) {
     status = byoc_diag_out_of_memory(diag);

@@ -284,6 +284,14 @@ static byoc_status_t check_key(const char *key, byoc_diag_t *diag) {
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "a cache key is empty or longer than %d bytes", MAX_KEY_BYTES);
 }
 
+static byoc_plugin_cache_t cache_of(const byoc_codegen_t *codegen) {
+  const byoc_target_kind_t *kind = codegen->target->kind;
+  return (byoc_plugin_cache_t){.folder = codegen->services->cache_directory,
+                               .plugin = kind->plugin_name,
+                               .version = kind->plugin_version,
+                               .content = kind->plugin_content};
+}
+
 static int32_t cache_get(byoc_codegen_t *codegen, const char *key, const void **out_data, uint64_t *out_size_bytes) {
   byoc_diag_t diag = {0};
   size_t size_bytes = 0;
@@ -292,9 +300,8 @@ static int32_t cache_get(byoc_codegen_t *codegen, const char *key, const void **
   byoc_status_t status = check_key(key, &diag);
   if (status == BYOC_OK && codegen->services->cache_directory == NULL) return BYOC_NOT_FOUND;
   if (status == BYOC_OK) {
-    const byoc_target_kind_t *kind = codegen->target->kind;
-    status = byoc_plugin_cache_get(codegen->services->cache_directory, kind->plugin_name, kind->plugin_version, key,
-                                   &codegen->arena, &diag, out_data, &size_bytes);
+    const byoc_plugin_cache_t cache = cache_of(codegen);
+    status = byoc_plugin_cache_get(&cache, key, &codegen->arena, &diag, out_data, &size_bytes);
   }
   *out_size_bytes = size_bytes;
   return byoc_session_note(codegen, status, &diag);
@@ -308,11 +315,10 @@ static int32_t cache_put(byoc_codegen_t *codegen, const char *key, const void *d
   }
   if (status == BYOC_OK && codegen->services->cache_directory == NULL) return BYOC_OK;
   if (status == BYOC_OK) {
-    const byoc_target_kind_t *kind = codegen->target->kind;
-    status = byoc_plugin_cache_put(codegen->services->cache_directory, kind->plugin_name, kind->plugin_version, key,
-                                   data, (size_t)size_bytes, &diag);
+    const byoc_plugin_cache_t cache = cache_of(codegen);
+    status = byoc_plugin_cache_put(&cache, key, data, (size_t)size_bytes, &diag);
     // With a full or read-only disk the entry is computed again next time.
-    if (status != BYOC_OK) byoc_log(BYOC_LOG_INFO, "%s: not cached: %s", kind->name, diag.message);
+    if (status != BYOC_OK) byoc_log(BYOC_LOG_INFO, "%s: not cached: %s", codegen->target->kind->name, diag.message);
   }
   return byoc_session_note(codegen, status, &diag);
 }

@@ -162,6 +162,7 @@ static byoc_status_t ask_library(const char *path, const char *table, const byoc
   library->reference_count = 1;
   library->allocator = allocator;
   byoc_arena_init(&library->arena, allocator);
+  library->abi_minor_built = note->abi_minor_built;
   snprintf(library->name, sizeof(library->name), "%s", note->name);
   snprintf(library->version, sizeof(library->version), "%s", note->version);
   byoc_hasher_init(&library->content);

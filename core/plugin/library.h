@@ -13,6 +13,7 @@ typedef struct byoc_plugin_library_t {
   // The table that the plugin sees. It comes first so that the host's functions can find the rest from it.
   byoc_host_t host;
   char name[32], version[32]; // of its note
+  uint32_t abi_minor_built;   // of its note
   uint32_t reference_count;
   byoc_allocator_t allocator;
   byoc_arena_t arena; // owns everything below

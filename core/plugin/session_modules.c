@@ -334,7 +334,24 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   return byoc_session_end_shared(session, module, byoc_session_fill_library(module, library, diag), diag);
 }
 
-static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engine_module_t *engine, byoc_diag_t *diag) {
+// The engine that the evaluator runs has the name of its module, as that in the artifact has. Plugins that were built
+// with headers before minor 5 may name it as they like.
+static byoc_status_t check_engine_table(const byoc_codegen_t *session, const byoc_engine_t *table, const char *name,
+                                        byoc_diag_t *diag) {
+  enum { ASKS_FROM_MINOR = 5 };
+  const byoc_plugin_library_t *library = session->target->kind->library;
+  if (table == NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(
+      byoc_abi_check_table(table, byoc_abi_of(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "its engine table", diag));
+  const bool is_older = library != NULL && library->abi_minor_built < ASKS_FROM_MINOR;
+  if (is_older || strcmp(table->name, name) == 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_DATA,
+                         "its engine table says that its name is '%.64s': the module and the engine need one name",
+                         table->name);
+}
+
+static byoc_status_t fill_engine(const byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                 const byoc_engine_module_t *engine, byoc_diag_t *diag) {
   if (engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (engine->file_count > MAX_ITEMS || engine->blob_count > MAX_ITEMS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
@@ -347,10 +364,7 @@ static byoc_status_t fill_engine(byoc_runtime_module_t *module, const byoc_engin
   BYOC_RETURN_IF_ERROR(
       byoc_session_add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
   BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
-  if (engine->in_process != NULL) {
-    BYOC_RETURN_IF_ERROR(byoc_abi_check_table(engine->in_process, byoc_abi_of(byoc_engine_t), BYOC_ENGINE_ABI_VERSION,
-                                              "its engine table", diag));
-  }
+  BYOC_RETURN_IF_ERROR(check_engine_table(session, engine->in_process, engine->name, diag));
   module->in_process = engine->in_process;
   return byoc_runtime_module_check_symbols(module, diag);
 }
@@ -361,7 +375,7 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
       byoc_abi_copy_string(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  return byoc_session_end_shared(session, module, fill_engine(module, engine, diag), diag);
+  return byoc_session_end_shared(session, module, fill_engine(session, module, engine, diag), diag);
 }
 
 // ---- the whole ----

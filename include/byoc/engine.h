@@ -55,7 +55,7 @@ typedef void (*byoc_engine_profile_sink_t)(void *argument, const char *node, uin
 typedef struct byoc_engine_t {
   uint32_t struct_size; // sizeof(byoc_engine_t) of the engine
   uint32_t abi_version; // BYOC_ENGINE_ABI_VERSION
-  const char *name;     // as the JSON modules name it
+  const char *name;     // as the JSON modules name it, and byoc_engine_module_t
   uint64_t flags;       // 0
 
   // Builds everything that needs no data (primitives, reordered weights). On failure calls init->runtime->set_error,

@@ -584,9 +584,10 @@ typedef struct byoc_codegen_api_t {
   // BYOC_NOT_FOUND if there is no linker, BYOC_IO if the disk fails, BYOC_UNSUPPORTED if this run has no measuring
   // service.
   int32_t (*measure)(byoc_codegen_t *codegen, const byoc_measure_request_t *request, double *out_median_ns);
-  // A cache on disk, private to the plugin and its version. get: BYOC_NOT_FOUND if the key is new. put: BYOC_IO or
-  // BYOC_PERMISSION if the disk cannot store it, which only costs time in the next run; BYOC_OK if nothing is cached in
-  // this run. BYOC_INVALID_ARGUMENT if a key is empty or has 64 KB, or if data is NULL.
+  // A cache on disk, private to the plugin, its version and the content of its file: a plugin that was built anew finds
+  // nothing. get: BYOC_NOT_FOUND if the key is new. put: BYOC_IO or BYOC_PERMISSION if the disk cannot store it, which
+  // only costs time in the next run; BYOC_OK if nothing is cached in this run. BYOC_INVALID_ARGUMENT if a key is empty
+  // or has 64 KB, or if data is NULL.
   int32_t (*cache_get)(byoc_codegen_t *codegen, const char *key, const void **out_data, uint64_t *out_size_bytes);
   int32_t (*cache_put)(byoc_codegen_t *codegen, const char *key, const void *data, uint64_t size_bytes);
   // Instruction set extensions of the machine that the artifact is for, space-separated, as in /proc/cpuinfo flags:

@@ -58,6 +58,33 @@ static void test_no_device(void **state) {
   byoc_test_printed("cannot make a context: the device 'sim' cannot start: ");
 }
 
+// Kernels are priced by the time stamps of the device, whatever the host's processor did meanwhile, and by the clock
+// where there are none. A plan whose parts are measured wrongly is told of.
+static void test_costs_by_time_stamps(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(
+      0, SIMDEV "BYOC_SIM=stamps=12000000 byoc explain mlp.byoc --target 'simdev; c' --plan collage --cost-budget 10");
+  byoc_test_printed(" 48.0"); // four kernels of 12 ms
+  static const char text[] = "module {\n"
+                             "  func @main(%x : f32[4000000]) -> (%y : f32[4000000]) {\n"
+                             "    %a = Relu@14(%x) : f32[4000000]\n"
+                             "    %y = Exp@13(%a) : f32[4000000]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("large.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(
+      0, SIMDEV "BYOC_SIM=stamps=1 byoc explain large.byoc --target 'simdev; c' --plan collage --cost-budget 30 2>&1");
+  byoc_test_printed("us as a whole, and ");
+  byoc_test_printed("a backend or a device of it is measured wrongly");
+  byoc_test_shell(0, SIMDEV "BYOC_CACHE_DIR=$PWD/clock BYOC_SIM=stamps=0 byoc explain large.byoc --target 'simdev; c' "
+                            "--plan collage --cost-budget 30 2>&1 | "
+                            "grep -c 'as a whole, and' || true");
+  byoc_test_printed("0\n");
+}
+
 static void test_fallback(void **state) {
   (void)state;
   write_mlp();
@@ -280,6 +307,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_pipeline_agrees),
       cmocka_unit_test(test_no_device),
+      cmocka_unit_test(test_costs_by_time_stamps),
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_of_marks),
       cmocka_unit_test(test_fallback_of_what_is_required),

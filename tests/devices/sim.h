@@ -39,6 +39,7 @@ enum {
 //   architecture=A   "sim_1" unless said
 //   version=V        of the driver, "1" unless said
 //   delay=US         each command takes up to so many microseconds longer, some more and some less
+//   stamps=NS        the time stamps of each command are so many nanoseconds apart, however long it took
 //   order=SEED       nothing runs before event_wait, queue_flush, or a slot that waits; then one command at a time, of
 //                    a queue that is drawn by lot
 //   fail=KIND:N      the N-th call of a kind fails, from 1, counted since the device was opened: allocate, import,

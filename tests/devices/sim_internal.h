@@ -40,7 +40,8 @@ enum { SIM_TEXT_BYTES = 512, SIM_NAME_BYTES = 64 };
 
 typedef struct sim_options_t {
   uint64_t devices, memory_bytes, delay_us, order_seed;
-  int unified, ordered, times;
+  uint64_t stamp_ns;
+  int unified, ordered, times, has_stamps;
   sim_call_t fail_call; // SIM_CALL_COUNT: none
   int fail_late;
   uint64_t fail_number;

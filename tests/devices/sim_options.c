@@ -70,6 +70,10 @@ static int read_option(char *text, sim_options_t *options) {
   if (strcmp(text, "devices") == 0) return read_number(value, &options->devices);
   if (strcmp(text, "memory") == 0) return read_number(value, &options->memory_bytes);
   if (strcmp(text, "delay") == 0) return read_number(value, &options->delay_us);
+  if (strcmp(text, "stamps") == 0) {
+    options->has_stamps = 1;
+    return read_number(value, &options->stamp_ns);
+  }
   if (strcmp(text, "fail") == 0) return read_fault(value, options);
   if (strcmp(text, "order") == 0) {
     options->ordered = 1;

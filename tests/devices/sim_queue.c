@@ -238,7 +238,8 @@ static void run_command(void *argument) {
     else if (command->execute)
       command->status = command->execute(command);
   }
-  command->end_ns = sim_now_ns();
+  const sim_options_t *options = &command->device->options;
+  command->end_ns = options->has_stamps ? command->begin_ns + options->stamp_ns : sim_now_ns();
 
   pthread_mutex_lock(&device->lock);
   log_times(command);

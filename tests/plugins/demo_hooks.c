@@ -231,7 +231,30 @@ static const byoc_option_t engine_options[] = {
      .type = BYOC_OPTION_STRING,
      .help = "content of the blob"},
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "json", .type = BYOC_OPTION_STRING, .default_value = "{}"},
-    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "absent", .type = BYOC_OPTION_BOOL}};
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "absent", .type = BYOC_OPTION_BOOL},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "misnamed", .type = BYOC_OPTION_BOOL}};
+
+static int32_t misnamed_create(const byoc_engine_init_t *init, void **out_instance) {
+  *out_instance = NULL;
+  (void)init;
+  return BYOC_INTERNAL; // it is never created
+}
+
+static void misnamed_destroy(void *instance) {
+  (void)instance;
+}
+
+static int32_t misnamed_run(void *instance, uint32_t function, const byoc_call_t *call) {
+  (void)instance, (void)function, (void)call;
+  return BYOC_INTERNAL;
+}
+
+static const byoc_engine_t misnamed = {.struct_size = sizeof(misnamed),
+                                       .abi_version = BYOC_ENGINE_ABI_VERSION,
+                                       .name = "demon",
+                                       .create = misnamed_create,
+                                       .destroy = misnamed_destroy,
+                                       .run = misnamed_run};
 
 static int32_t engine(void *self, byoc_codegen_t *codegen) {
   (void)self;
@@ -242,8 +265,10 @@ static int32_t engine(void *self, byoc_codegen_t *codegen) {
   int32_t status = compile(codegen, engine_source, &file.data, &file.size_bytes);
   const byoc_file_content_t blob = {
       .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "blob", .data = content, .size_bytes = strlen(content)};
+  const int is_misnamed = host->target->option_int(target, "misnamed") != 0;
   const byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
                                        .name = "demo",
+                                       .in_process = is_misnamed ? &misnamed : NULL,
                                        .symbol = "demo_engine",
                                        .files = &file,
                                        .file_count = 1,
@@ -286,7 +311,7 @@ BACKEND(fails, .generate = fails);
 BACKEND(speechless, .generate = speechless);
 BACKEND(dirty, .generate = dirty);
 BACKEND(mistyped, .generate = mistyped);
-BACKEND(engine, .generate = engine, .options = engine_options, .option_count = 3,
+BACKEND(engine, .generate = engine, .options = engine_options, .option_count = 4,
         .option_stride = sizeof(engine_options[0]));
 
 // Counts its calls in an integer whose address the environment gives: destroy must be called once.

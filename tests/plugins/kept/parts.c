@@ -6,6 +6,11 @@
 #include <string.h>
 
 #include "byoc/engine.h"
+#include "byoc/plugin.h"
+
+#define TEXT_OF(x)  #x
+#define TEXT(x)     TEXT_OF(x)
+#define ENGINE_NAME "kept" TEXT(BYOC_ABI_MINOR) "_engine" // as plugin.c names its module
 
 // ---- a packed function with a bound constant, spread over the threads of the runtime ----
 
@@ -89,5 +94,5 @@ static int32_t engine_run(void *instance, uint32_t function_index, const byoc_ca
 }
 
 extern BYOC_PACKED const byoc_engine_t kept_engine;
-const byoc_engine_t kept_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "kept",     0,
-                                   engine_create,         engine_destroy,          engine_run, NULL};
+const byoc_engine_t kept_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, ENGINE_NAME, 0,
+                                   engine_create,         engine_destroy,          engine_run,  NULL};

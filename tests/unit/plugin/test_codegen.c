@@ -251,6 +251,8 @@ static void test_refusals(void **state) {
   expect_failure("mistyped", BYOC_INVALID_DATA,
                  "handing back function 'first': result 0 is now i64[2,3], it was f32[2,3]");
   expect_failure("engine -absent", BYOC_NOT_FOUND, "function 'first' needs the engine 'demo', which was not added");
+  expect_failure("engine -misnamed", BYOC_INVALID_DATA,
+                 "adding the engine 'demo': its engine table says that its name is 'demon'");
   expect_failure("engine -json={", BYOC_INVALID_DATA, "the JSON of function 'first': it is not JSON: ");
   expect_failure("c", BYOC_UNSUPPORTED, "target 'c' has no code generator");
 }
@@ -708,15 +710,20 @@ static void test_cache_damage(void **state) {
   byoc_diag_t diag = {0};
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
+  const byoc_plugin_cache_t cache = {folder, "p", "1", "1234"};
   const char key[] = "gemm 64x64 f32", data[] = "the tuned choice";
   const void *got = NULL;
   size_t size = 0;
-  assert_int_equal(byoc_plugin_cache_get(folder, "p", "1", key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
-  byoc_test_ok(byoc_plugin_cache_put(folder, "p", "1", key, data, sizeof(data), &diag), &diag);
-  byoc_test_ok(byoc_plugin_cache_get(folder, "p", "1", key, &arena, &diag, &got, &size), &diag);
+  assert_int_equal(byoc_plugin_cache_get(&cache, key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
+  byoc_test_ok(byoc_plugin_cache_put(&cache, key, data, sizeof(data), &diag), &diag);
+  byoc_test_ok(byoc_plugin_cache_get(&cache, key, &arena, &diag, &got, &size), &diag);
   assert_int_equal(size, sizeof(data));
   assert_memory_equal(got, data, size);
-  assert_int_equal(byoc_plugin_cache_get(folder, "p", "2", key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
+  // Neither another version nor another build of the same version finds it.
+  const byoc_plugin_cache_t others[] = {{folder, "p", "2", "1234"}, {folder, "p", "1", "5678"}};
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+    assert_int_equal(byoc_plugin_cache_get(&others[i], key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
+  }
   char *plugin_folder = byoc_path_join(byoc_allocator_system(), folder, "p-1"), **names = NULL;
   size_t count = 0;
   byoc_test_ok(byoc_list_directory(plugin_folder, byoc_allocator_system(), &diag, &names, &count), &diag);
@@ -726,14 +733,14 @@ static void test_cache_damage(void **state) {
   byoc_test_ok(byoc_file_read(path, byoc_allocator_system(), &diag, &content, &content_size), &diag);
   for (size_t i = 0; i < content_size; ++i) {
     byoc_test_ok(byoc_file_write(path, content, i, &diag), &diag);
-    assert_int_equal(byoc_plugin_cache_get(folder, "p", "1", key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
+    assert_int_equal(byoc_plugin_cache_get(&cache, key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
     content[i] ^= 0x10;
     byoc_test_ok(byoc_file_write(path, content, content_size, &diag), &diag);
-    assert_int_equal(byoc_plugin_cache_get(folder, "p", "1", key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
+    assert_int_equal(byoc_plugin_cache_get(&cache, key, &arena, &diag, &got, &size), BYOC_NOT_FOUND);
     content[i] ^= 0x10;
   }
-  byoc_test_ok(byoc_plugin_cache_put(folder, "p", "1", key, "", 0, &diag), &diag);
-  byoc_test_ok(byoc_plugin_cache_get(folder, "p", "1", key, &arena, &diag, &got, &size), &diag);
+  byoc_test_ok(byoc_plugin_cache_put(&cache, key, "", 0, &diag), &diag);
+  byoc_test_ok(byoc_plugin_cache_get(&cache, key, &arena, &diag, &got, &size), &diag);
   assert_int_equal(size, 0);
   byoc_free_names(byoc_allocator_system(), names, count);
   byoc_arena_deinit(&arena);
