@@ -3,7 +3,8 @@
 // around operators on floats, by QLinear operators, or by operators of com.microsoft.
 #include <stdio.h>
 
-#include "core/base/machine.h"
+#include <sqlite3.h>
+
 #include "tests/support/command.h"
 
 // The model in three spellings: a depthwise convolution with a scale for each channel, a Relu whose zero point is 0, a
@@ -90,7 +91,8 @@ static const char *const processors[] = {"native", "x86-64-v2", "x86-64-v3", "x8
 enum { PROCESSORS = sizeof processors / sizeof *processors };
 
 // Operators with their attributes, without the names of values and the versions of operators.
-#define FORM "grep ' = .* : ' form.txt | grep -v 'constant\\|call' | sed 's/[%%@][A-Za-z0-9_]*//g; s/, channels_last = 0//' "
+#define FORM                                                                                                           \
+  "grep ' = .* : ' form.txt | grep -v 'constant\\|call' | sed 's/[%%@][A-Za-z0-9_]*//g; s/, channels_last = 0//' "
 
 // What a build says that the hook got.
 #define TOLD "grep -o 'first\\.[a-z]*: .*' log.txt | sort"
@@ -169,12 +171,62 @@ static void test_b36_a_residual_block_is_one_match(void **state) {
   }
 }
 
+// ---- a backend that says no ----
+
+#define ADD_RULES                                                                                                      \
+  RULES("first.add := com.microsoft::QLinearAdd(%%a, @as, @az, %%b, @bs, @bz, @ys, @yz)\n"                             \
+        "second.add := com.microsoft::QLinearAdd(%%a, @as, @az, %%b, @bs, @bz, @ys, @yz)")
+#define COLLAGE "BYOC_CACHE_DIR=$PWD/late byoc build qlinear.byoc --plan collage -v -o late.so "
+
+// The measured costs of first are small from now on, those of second a little larger.
+static void make_cheap(const char *path) {
+  sqlite3 *database = NULL;
+  assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(database,
+                                "UPDATE costs SET cost_ns = 1, reason = NULL WHERE target LIKE 'first%';"
+                                "UPDATE costs SET cost_ns = 2, reason = NULL WHERE target LIKE 'second%';",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+// The kernels of a host program by their operators, without numbers.
+#define KERNELS_OF "--emit=host 2> /dev/null | grep -o 'byoc_k[0-9]*_[a-z0-9_]*' | sed 's/byoc_k[0-9]*_//' | sort -u"
+
+// A unit that measuring gave to a target, which declines it when the whole is built, is offered to the next target. In
+// the end c lowers it to integers, as it does in a build without targets.
+static void test_b36_a_unit_that_is_declined_late_goes_on(void **state) {
+  (void)state;
+  byoc_test_shell(0, ADD_RULES COLLAGE "-t 'first; second; c' > /dev/null 2>&1");
+  make_cheap("late/costs.sqlite");
+  byoc_test_shell(0, ADD_RULES COLLAGE "-t 'first; second; c' 2>&1 | grep '^placed'");
+  byoc_test_printed("placed first 1 operator in 1 region, second 0 operators");
+  byoc_test_shell(0, "BYOC_TEST_LATE=first " ADD_RULES COLLAGE "-t 'first; second; c' 2>&1 | grep '^placed\\|after'");
+  byoc_test_printed("first declined 'first_0' after claiming it");
+  byoc_test_printed("placed first 0 operators in 0 regions, second 1 operator in 1 region");
+  byoc_test_shell(0, "BYOC_TEST_LATE=first " ADD_RULES COLLAGE "-t 'first; c' 2>&1 | grep '^placed\\|after'");
+  byoc_test_printed("first declined 'first_0' after claiming it");
+  byoc_test_printed("placed first 0 operators in 0 regions, c ");
+  byoc_test_shell(0,
+                  "byoc run late.so --random --seed 3 --output-dir own && cmp expected/y.npy own/y.npy && "
+                  "byoc build qlinear.byoc -t c " KERNELS_OF " > plain.txt && "
+                  "BYOC_TEST_LATE=first " ADD_RULES "BYOC_CACHE_DIR=$PWD/late byoc build qlinear.byoc --plan collage "
+                  "-t 'first; c' " KERNELS_OF " | diff plain.txt -");
+  byoc_test_shell(0, ADD_RULES "BYOC_CACHE_DIR=$PWD/never byoc build qlinear.byoc --plan collage -v -o never.so "
+                               "-t 'first -answer=decline; c' 2>&1 | grep '^placed\\|cannot be used' && "
+                               "byoc run never.so --random --seed 3 --output-dir own && cmp expected/y.npy own/y.npy");
+  byoc_test_printed(
+      "QLinearAdd cannot be used on first: it cannot be built: the backend declined it: the test says so");
+  byoc_test_printed("placed first 0 operators in 0 regions, c ");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_b36_units_are_one_node_in_each_spelling),
       cmocka_unit_test(test_b36_units_are_the_same_for_another_machine),
       cmocka_unit_test(test_b36_units_have_the_results_of_the_model),
       cmocka_unit_test(test_b36_a_residual_block_is_one_match),
+      cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }
