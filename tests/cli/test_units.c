@@ -171,6 +171,96 @@ static void test_b36_a_residual_block_is_one_match(void **state) {
   }
 }
 
+// ---- products ----
+
+#define PRODUCT_CONSTANTS                                                                                              \
+  "module {opset_import. = 21} {\n  constant @s : f32[] = [0.02]\n  constant @z : i8[] = [3]\n"                        \
+  "  constant @t : f32[] = [0.05]\n  constant @w : i8[16,8] = splat 29\n  constant @v : i8[8,16] = splat 29\n"         \
+  "  constant @ws : f32[8] = splat 0.01\n  constant @wz : i8[8] = splat 0\n  constant @bi : i32[8] = splat 70\n"       \
+  "  constant @bs : f32[8] = splat 0.0002\n"
+
+#define TO_BYTES  "  func @main(%x : i8[2,16]) -> (%y : i8[2,8]) {\n"
+#define TO_FLOATS "  func @main(%x : i8[2,16]) -> (%y : f32[2,8]) {\n"
+#define X         "    %0 = DequantizeLinear@21(%x, @s, @z) : f32[2,16]\n"
+#define W         "    %1 = DequantizeLinear@21(@w, @ws, @wz) {axis = 1} : f32[16,8]\n"
+#define B         "    %2 = DequantizeLinear@21(@bi, @bs) {axis = 0} : f32[8]\n"
+#define Q         "    %y = QuantizeLinear@21(%3, @t, @z) : i8[2,8]\n"
+
+// The operator that both spellings become, and the spellings.
+static const struct {
+  const char *form, *spellings[2];
+} products[] = {
+    {"QLinearMatMul",
+     {TO_BYTES X W "    %3 = MatMul@13 \"u\" (%0, %1) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, _, @t, @z) : i8[2,8]\n"}},
+    {"QLinearMatMul",
+     {TO_BYTES X W "    %3 = Gemm@13 \"u\" (%0, %1) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @v, @ws, @wz, _, @t, @z) {transB = 1} : i8[2,8]\n"}},
+    {"com.microsoft::QGemm",
+     {TO_BYTES X W B "    %3 = Gemm@13 \"u\" (%0, %1, %2) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, @bi, @t, @z) : i8[2,8]\n"}},
+    {"MatMulInteger",
+     {TO_FLOATS X W B "    %y = Gemm@13 \"u\" (%0, %1, %2) : f32[2,8]\n",
+      TO_FLOATS "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, @bi) : f32[2,8]\n"}},
+    {"MatMulInteger",
+     {TO_FLOATS X W "    %y = MatMul@13 \"u\" (%0, %1) : f32[2,8]\n",
+      TO_FLOATS "    %y = com.microsoft::MatMulIntegerToFloat@1 \"u\" (%x, @w, @s, @ws, @z, @wz) : f32[2,8]\n"}},
+};
+
+static void write_module(const char *path, const char *head, const char *body) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fprintf(file, "%s%s    return %%y\n  }\n}\n", head, body) > 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void test_b36_products_have_one_form(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof products / sizeof *products; ++i) {
+    write_module("a.byoc", PRODUCT_CONSTANTS, products[i].spellings[0]);
+    write_module("b.byoc", PRODUCT_CONSTANTS, products[i].spellings[1]);
+    byoc_test_shell(0,
+                    "byoc opt b.byoc --passes=simplify > form.txt && " FORM "> b.txt && "
+                    "byoc opt a.byoc --passes=simplify > form.txt && " FORM "> a.txt && diff a.txt b.txt && cat a.txt");
+    char expected[64];
+    snprintf(expected, sizeof(expected), " = %s@", products[i].form);
+    byoc_test_shell(0, "cat form.txt");
+    byoc_test_printed(expected);
+    byoc_test_printed(" \"u\" (");
+    byoc_test_shell(0, "byoc run a.byoc --evaluate -t c --random --output-dir a && "
+                       "byoc run b.byoc --evaluate -t c --random --output-dir b && diff -r a b");
+  }
+}
+
+// Weights of 2, 4 and 8 bits, with a scale for each block and, below 8 bits, for each column.
+static void test_b36_weights_of_few_bits_are_matmulnbits(void **state) {
+  (void)state;
+  static const char *const types[] = {"i2", "u2", "i4", "u4", "i8", "u8"};
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+    for (int by_column = 0; by_column < (i < 4 ? 2 : 1); ++by_column) {
+      char head[512], expected[64];
+      snprintf(head, sizeof(head),
+               "module {opset_import. = 25} {\n  constant @w : %s[64,8] = splat 1\n  constant @s : f32[%s8] = splat "
+               "0.5\n  func @main(%%x : f32[3,64]) -> (%%y : f32[3,8]) {\n    %%0 = DequantizeLinear@25(@w, @s) "
+               "{axis = %d%s} : f32[64,8]\n",
+               types[i], by_column ? "" : "2,", by_column, by_column ? "" : ", block_size = 32");
+      write_module("few.byoc", head, "    %y = MatMul@13 \"u\" (%x, %0) : f32[3,8]\n");
+      byoc_test_shell(
+          0, RULES("first.few := com.microsoft::MatMulNBits(%%x<f32>, @w<u8, 3>, @s<f32, 2>, ...)") "byoc opt few.byoc "
+                                                                                                    "--passes=simplify "
+                                                                                                    "-t 'first; c' | "
+                                                                                                    "grep MatMulNBits");
+      snprintf(expected, sizeof(expected), "\"u\" (%%x, @w_1, @s_1");
+      byoc_test_printed(expected);
+      snprintf(expected, sizeof(expected), "bits = %c, block_size = %d}", types[i][1], by_column ? 64 : 32);
+      byoc_test_printed(expected);
+      byoc_test_shell(0,
+                      "byoc run few.byoc --evaluate -t c --disable-pass keep-packed-weights --random --output-dir a && "
+                      "byoc build few.byoc -t c -o few.so && byoc run few.so --random --expect y=a/y.npy");
+    }
+  }
+}
+
 // ---- a backend that says no ----
 
 #define ADD_RULES                                                                                                      \
@@ -226,6 +316,8 @@ int main(void) {
       cmocka_unit_test(test_b36_units_are_the_same_for_another_machine),
       cmocka_unit_test(test_b36_units_have_the_results_of_the_model),
       cmocka_unit_test(test_b36_a_residual_block_is_one_match),
+      cmocka_unit_test(test_b36_products_have_one_form),
+      cmocka_unit_test(test_b36_weights_of_few_bits_are_matmulnbits),
       cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
