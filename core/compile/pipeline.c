@@ -538,9 +538,12 @@ static byoc_status_t spread_loops(pipeline_t *p) {
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }
 
+// No target is asked about anything after these.
 static byoc_status_t run_passes(pipeline_t *p, const char *const *names, size_t count) {
+  byoc_pass_options_t passes = p->options->passes;
+  passes.targets = NULL;
   for (size_t i = 0; i < count; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &passes, p->diag, NULL));
   }
   return BYOC_OK;
 }
