@@ -39,6 +39,7 @@ static bool lacks_sizes_for(const byoc_target_t *target, const byoc_node_t *node
 
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node) {
   if (node->callee != NULL || lacks_sizes_for(target, node)) return false;
+  if (byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 0) != 0) return false;
   size_t count = 0;
   const int64_t *gave_back = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (size_t i = 0; i < count; ++i) {

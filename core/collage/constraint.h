@@ -10,9 +10,9 @@
 // The DLPack type of the first device on which a target's functions run; kDLCPU: the host.
 int32_t byoc_target_device(const byoc_target_t *target);
 
-// True if the node is not a call, was not declined by this target before (BYOC_ATTRIBUTE_DECLINED_BY), and each
-// virtual device of its results that names a target or a device names this target's. The native target is not asked: it
-// is the last resort.
+// True if the node is not a call, was not declined by this target before (BYOC_ATTRIBUTE_DECLINED_BY), was not handed
+// back by any (BYOC_ATTRIBUTE_ANSWERED), and each virtual device of its results that names a target or a device names
+// this target's. The native target is not asked: it is the last resort.
 bool byoc_target_may_take(const byoc_target_t *target, const byoc_node_t *node);
 
 // The target that a result of the node is bound to by its virtual device; NULL: none.

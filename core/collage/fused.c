@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "core/collage/claim_rule.h"
+#include "core/pass/kept_weights.h"
 #include "core/pass/write_out.h"
 #include "core/plugin/accept.h"
 
@@ -12,8 +13,14 @@ typedef struct asker_t {
   byoc_claims_t claims;
   const byoc_target_t *target;
   byoc_map_t claimed; // pointer map: nodes of regions that were accepted
+  uint64_t kept;      // types of constants that rules read
   byoc_diag_t *diag;
 } asker_t;
+
+// Does the form of the node depend on the rules?
+static bool is_open(const asker_t *asker, const byoc_node_t *node) {
+  return byoc_node_is_fused(node) || byoc_node_is_kept_weight(node, asker->kept);
+}
 
 // Notes the nodes of each region that the rule's hook accepts. Nothing is claimed, so that the rule goes on to its
 // other matches.
@@ -23,7 +30,7 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
   *out_accepted = false;
   bool is_wanted = false;
   for (size_t i = 0; i < node_count; ++i) {
-    is_wanted |= byoc_node_is_fused(nodes[i]) && byoc_pointer_map_find(&asker->claimed, nodes[i]) == NULL;
+    is_wanted |= is_open(asker, nodes[i]) && byoc_pointer_map_find(&asker->claimed, nodes[i]) == NULL;
   }
   if (!is_wanted) return BYOC_OK;
   byoc_region_t region = {.target = asker->target,
@@ -43,7 +50,7 @@ static bool concerns(const asker_t *asker, const byoc_rule_t *rule) {
   for (size_t n = 0; n < asker->claims.node_count; ++n) {
     const byoc_node_t *node = asker->claims.nodes[n];
     char name[160];
-    if (!byoc_node_is_fused(node)) continue;
+    if (!is_open(asker, node)) continue;
     snprintf(name, sizeof(name), "%s%s%s", node->domain, node->domain[0] ? "::" : "", node->op);
     if (byoc_rule_names(rule, name, 0)) return true;
   }
@@ -69,7 +76,7 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
                                   byoc_map_t *refused) {
   byoc_allocator_t allocator = block->function->module->allocator;
   byoc_arena_t arena;
-  asker_t asker = {.diag = diag};
+  asker_t asker = {.kept = byoc_kept_weights(targets), .diag = diag};
   byoc_arena_init(&arena, allocator);
   byoc_pointer_map_init(&asker.claimed, allocator);
   byoc_status_t status = byoc_claims_init(&asker.claims, block, allocator, diag);
@@ -77,7 +84,7 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
     status = ask_target(&asker, targets->targets.data[t], &arena);
   }
   BYOC_FOR_EACH_NODE(node, block) {
-    if (status != BYOC_OK || !byoc_node_is_fused(node) || byoc_pointer_map_find(&asker.claimed, node) != NULL) continue;
+    if (status != BYOC_OK || !is_open(&asker, node) || byoc_pointer_map_find(&asker.claimed, node) != NULL) continue;
     if (!byoc_pointer_map_put(refused, node, node)) status = byoc_diag_out_of_memory(diag);
   }
   byoc_claims_deinit(&asker.claims);
@@ -88,9 +95,10 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
 
 static byoc_status_t visit_blocks(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                   byoc_map_t *refused) {
+  const asker_t asker = {.kept = byoc_kept_weights(targets)};
   bool has_fused = false;
   BYOC_FOR_EACH_NODE(node, block) {
-    has_fused |= byoc_node_is_fused(node);
+    has_fused |= is_open(&asker, node);
     for (uint32_t b = 0; b < node->block_count; ++b) {
       BYOC_RETURN_IF_ERROR(visit_blocks(node->blocks[b], targets, diag, refused));
     }

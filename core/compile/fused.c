@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/collage/fused.h"
 #include "core/ir/attribute_names.h"
+#include "core/pass/kept_weights.h"
 #include "core/pass/write_out.h"
 
 // Functions whose nodes no backend has taken.
@@ -16,6 +17,31 @@ static bool is_refused(void *self, const byoc_node_t *node) {
   return byoc_pointer_map_find(self, node) != NULL;
 }
 
+typedef struct folder_t {
+  const byoc_map_t *refused;
+  size_t *changes;
+} folder_t;
+
+static bool let_fold(void *self, byoc_node_t *node) {
+  const folder_t *folder = self;
+  if (!byoc_node_is_onnx(node, "DequantizeLinear") || byoc_pointer_map_find(folder->refused, node) == NULL) return true;
+  *folder->changes += 1;
+  return byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_FOLDS, 1);
+}
+
+// Operators are written out. Constants of integers become floats when the module is simplified.
+static byoc_status_t write_out_all(byoc_graph_module_t *module, byoc_map_t *refused, byoc_diag_t *diag,
+                                   size_t *out_written) {
+  folder_t folder = {refused, out_written};
+  for (size_t f = 0; f < module->functions.count && refused->count > 0; ++f) {
+    byoc_function_t *function = module->functions.data[f];
+    if (!is_left(function)) continue;
+    if (!byoc_block_walk(function->body, let_fold, &folder)) return byoc_diag_out_of_memory(diag);
+    BYOC_RETURN_IF_ERROR(byoc_write_out_where(function, is_refused, refused, diag, out_written));
+  }
+  return BYOC_OK;
+}
+
 // ---- before partitioning ----
 
 // Writes out the fused nodes that no rule takes. A new node may be fused, too: it is asked about in the next round.
@@ -25,10 +51,7 @@ static byoc_status_t write_out_refused(byoc_graph_module_t *module, const byoc_t
   byoc_map_t refused;
   byoc_pointer_map_init(&refused, module->allocator);
   byoc_status_t status = byoc_fused_find_refused(module, targets, diag, &refused);
-  for (size_t f = 0; f < module->functions.count && refused.count > 0 && status == BYOC_OK; ++f) {
-    byoc_function_t *function = module->functions.data[f];
-    if (is_left(function)) status = byoc_write_out_where(function, is_refused, &refused, diag, out_written);
-  }
+  if (status == BYOC_OK) status = write_out_all(module, &refused, diag, out_written);
   byoc_map_deinit(&refused);
   return status;
 }
@@ -71,8 +94,16 @@ static byoc_status_t close_left(byoc_graph_module_t *module, const byoc_target_l
   return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
-static bool find_fused(void *self, byoc_node_t *node) {
-  return !byoc_node_is_fused(node) || byoc_pointer_map_put(self, node, node);
+typedef struct left_t {
+  byoc_map_t nodes;
+  uint64_t kept; // types of constants that rules read
+} left_t;
+
+static bool find_open(void *self, byoc_node_t *node) {
+  left_t *left = self;
+  const bool is_answer = byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 0) != 0;
+  const bool is_open = byoc_node_is_fused(node) || (!is_answer && byoc_node_is_kept_weight(node, left->kept));
+  return !is_open || byoc_pointer_map_put(&left->nodes, node, node);
 }
 
 // The functions that no backend has taken are in scope.
@@ -92,20 +123,17 @@ static byoc_status_t simplify_left(byoc_graph_module_t *module, const byoc_pass_
 byoc_status_t byoc_fused_write_out_left(byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                         bool asks_for_all, byoc_diag_t *diag, size_t *out_written) {
   *out_written = 0;
-  byoc_map_t left;
-  byoc_pointer_map_init(&left, module->allocator);
+  left_t left = {.kept = byoc_kept_weights(options->targets)};
+  byoc_pointer_map_init(&left.nodes, module->allocator);
   bool ok = true;
   for (size_t f = 0; f < module->functions.count && ok; ++f) {
     const byoc_function_t *function = module->functions.data[f];
-    if (is_left(function)) ok = byoc_block_walk(function->body, find_fused, &left);
+    if (is_left(function)) ok = byoc_block_walk(function->body, find_open, &left);
   }
   byoc_status_t status = ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK && left.count > 0 && !asks_for_all) status = close_left(module, options->targets, diag);
-  for (size_t f = 0; f < module->functions.count && left.count > 0 && status == BYOC_OK; ++f) {
-    byoc_function_t *function = module->functions.data[f];
-    if (is_left(function)) status = byoc_write_out_where(function, is_refused, &left, diag, out_written);
-  }
-  byoc_map_deinit(&left);
+  if (status == BYOC_OK && left.nodes.count > 0 && !asks_for_all) status = close_left(module, options->targets, diag);
+  if (status == BYOC_OK) status = write_out_all(module, &left.nodes, diag, out_written);
+  byoc_map_deinit(&left.nodes);
   if (status == BYOC_OK && *out_written > 0) status = simplify_left(module, options, diag);
   return status;
 }

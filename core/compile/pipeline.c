@@ -176,7 +176,7 @@ static byoc_status_t mark_region_declined(pipeline_t *p, const byoc_function_t *
 }
 
 typedef struct give_back_t {
-  int64_t target;   // or the number of all targets
+  int64_t target;
   int64_t *targets; // room for all of them
 } give_back_t;
 
@@ -195,18 +195,14 @@ static bool mark_declined(void *self, byoc_node_t *node) {
 
 // What a backend hands back is its answer: no target is asked about these nodes in a later round.
 static bool mark_answered(void *self, byoc_node_t *node) {
-  const give_back_t *all = self;
   if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_answered, self);
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, all->targets, (size_t)all->target);
+  return byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 1);
 }
 
-static bool close_answer(pipeline_t *p, const byoc_function_t *function) {
-  const size_t count = p->options->targets->targets.count;
-  give_back_t all = {.target = (int64_t)count, .targets = byoc_allocate(p->allocator, count + 1, sizeof(int64_t))};
-  for (size_t t = 0; all.targets != NULL && t < count; ++t) all.targets[t] = p->options->targets->targets.data[t]->index;
-  const bool ok = all.targets != NULL && byoc_block_walk(function->body, mark_answered, &all);
-  byoc_free(p->allocator, all.targets);
-  return ok;
+static bool forget_answered(void *self, byoc_node_t *node) {
+  (void)self;
+  byoc_attributes_remove(&node->attributes, BYOC_ATTRIBUTE_ANSWERED);
+  return true;
 }
 
 static bool note_declined(byoc_pipeline_result_t *result, const char *function, const char *reason) {
@@ -221,7 +217,7 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
   byoc_function_t *function = result->function;
   bool ok = byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_INLINE, 1) &&
             byoc_block_walk(function->body, mark_callee_inline, NULL);
-  if (result->answer == BYOC_CODEGEN_HANDED_BACK) ok = ok && close_answer(p, function);
+  if (result->answer == BYOC_CODEGEN_HANDED_BACK) ok = ok && byoc_block_walk(function->body, mark_answered, NULL);
   if (result->answer == BYOC_CODEGEN_DECLINED) {
     give_back_t give_back = {.target = target->index};
     give_back.targets = byoc_allocate(p->allocator, p->options->targets->targets.count + 1, sizeof(int64_t));
@@ -462,6 +458,9 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
     if (written == 0) break;
     most += most_rounds(p);
   }
+  for (size_t f = 0; f < p->module->functions.count; ++f) {
+    (void)byoc_block_walk(p->module->functions.data[f]->body, forget_answered, NULL);
+  }
   byoc_plan_record_finish(plan);
   return byoc_pass_print_after("generate", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
 }
@@ -539,9 +538,12 @@ static byoc_status_t spread_loops(pipeline_t *p) {
   return run_host_passes("spread-loops", p->result->program, p->options, p->diag);
 }
 
+// No target is asked about anything after these.
 static byoc_status_t run_passes(pipeline_t *p, const char *const *names, size_t count) {
+  byoc_pass_options_t passes = p->options->passes;
+  passes.targets = NULL;
   for (size_t i = 0; i < count; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &p->options->passes, p->diag, NULL));
+    BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find(names[i]), p->module, &passes, p->diag, NULL));
   }
   return BYOC_OK;
 }

@@ -76,6 +76,11 @@
 #define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
 // Ints: indices in the target list of the backends that claimed the node and fell back. Set by the build.
 #define BYOC_ATTRIBUTE_DECLINED_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
+// Int, a flag: a backend handed the node back as its answer, and no target is asked about it again. Set by the build and
+// removed when all targets have answered.
+#define BYOC_ATTRIBUTE_ANSWERED BYOC_ATTRIBUTE_RESERVED "answered"
+// Int, a flag, on DequantizeLinear: no rule takes it with its constant, so that it is folded. Set by the build.
+#define BYOC_ATTRIBUTE_FOLDS BYOC_ATTRIBUTE_RESERVED "folds"
 // Int, a flag: a saved plan places the node after operators beside it were written out. Set by its replay.
 #define BYOC_ATTRIBUTE_OPEN BYOC_ATTRIBUTE_RESERVED "open"
 // Int, a flag: the node stands for another one, which has stated the limits of its operands (core/op/limit.h). Set by

@@ -3,7 +3,8 @@
 // model: the foldable nodes of a function become a small module, which is lowered and evaluated.
 //
 // fold-constants leaves DequantizeLinear, and what is computed from its result, as it is: constants of few bits keep
-// their form, whichever passes ran before. fold-dequantised folds that too.
+// their form, whichever passes ran before. fold-dequantised folds that too, but for constants that a rule of the build
+// reads as they are.
 #include <string.h>
 
 #include "core/hostir/evaluate/evaluate.h"
@@ -13,6 +14,7 @@
 #include "core/kernel/lower_module.h"
 #include "core/op/op.h"
 #include "core/op/util.h"
+#include "core/pass/kept_weights.h"
 #include "core/pass/pass.h"
 
 // A result that is computed from weights is folded unless it is much larger than they are: weights of four bits become
@@ -29,6 +31,7 @@ typedef struct folder_t {
   byoc_function_t *function;
   byoc_map_t foldable; // pointer map: nodes whose results are known
   bool dequantises;    // constants of integers become floats
+  uint64_t kept;       // but not those of these types
   byoc_diag_t *diag;
   size_t changes;
 } folder_t;
@@ -75,6 +78,7 @@ static bool is_foldable(const folder_t *f, const byoc_node_t *node) {
   if (op->traits & (BYOC_OP_RANDOM | BYOC_OP_CONTROL)) return false;
   if (op->point == NULL && op->loops == NULL && !op->is_view && op->expand == NULL) return false;
   if (!f->dequantises && strcmp(node->op, "DequantizeLinear") == 0) return false; // of each domain
+  if (byoc_node_is_kept_weight(node, f->kept)) return false;
   for (uint32_t i = 0; i < node->operand_count; ++i) {
     if (!is_known(f, node->operands[i])) return false;
     const byoc_value_t *operand = node->operands[i];
@@ -285,12 +289,13 @@ static byoc_status_t fold_block(folder_t *f, byoc_block_t *block) {
   return status;
 }
 
-static byoc_status_t fold_module(byoc_graph_module_t *module, bool dequantises, byoc_diag_t *diag, size_t *changes) {
+static byoc_status_t fold_module(byoc_graph_module_t *module, bool dequantises, uint64_t kept, byoc_diag_t *diag,
+                                 size_t *changes) {
   size_t function_count = module->functions.count;
   if (!module->has_fold_budget) module->fold_budget_bytes = fold_budget(module);
   module->has_fold_budget = true;
   for (size_t i = 0; i < function_count; ++i) {
-    folder_t f = {.function = module->functions.data[i], .dequantises = dequantises, .diag = diag};
+    folder_t f = {.function = module->functions.data[i], .dequantises = dequantises, .kept = kept, .diag = diag};
     if (f.function->kind != BYOC_FUNCTION_GRAPH || !byoc_function_is_in_scope(f.function)) continue;
     BYOC_RETURN_IF_ERROR_IN(diag, fold_shapes(&f, f.function->body), "in '%s'", f.function->name);
     BYOC_RETURN_IF_ERROR_IN(diag, fold_block(&f, f.function->body), "in '%s'", f.function->name);
@@ -302,9 +307,10 @@ static byoc_status_t fold_module(byoc_graph_module_t *module, bool dequantises, 
 }
 
 byoc_status_t byoc_pass_fold_constants(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return fold_module(module, false, diag, changes);
+  return fold_module(module, false, 0, diag, changes);
 }
 
-byoc_status_t byoc_pass_fold_dequantised(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  return fold_module(module, true, diag, changes);
+byoc_status_t byoc_pass_fold_dequantised(byoc_graph_module_t *module, const byoc_pass_arguments_t *arguments,
+                                         byoc_diag_t *diag, size_t *changes) {
+  return fold_module(module, true, byoc_kept_weights(arguments->targets), diag, changes);
 }

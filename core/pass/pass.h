@@ -23,7 +23,7 @@
     "let products read weights of few bits without unpacking them first")                                              \
   X(fold_constants, "fold-constants", PLAIN, FUNCTIONS,                                                                \
     "compute nodes that depend on constants and known shapes only, except for DequantizeLinear")                       \
-  X(fold_dequantised, "fold-dequantised", PLAIN, FUNCTIONS,                                                            \
+  X(fold_dequantised, "fold-dequantised", TARGETS, FUNCTIONS,                                                          \
     "compute nodes that depend on constants only, among them DequantizeLinear of integers")                            \
   X(fold_pad, "fold-pad", PLAIN, FUNCTIONS, "fold padding with zeros into the convolution or average after it")        \
   X(cut_kernels, "cut-kernels", PLAIN, FUNCTIONS, "remove the taps of convolutions that read nothing but padding")     \

@@ -49,9 +49,13 @@ static byoc_status_t keep_relations(byoc_node_t *node, byoc_node_t *first, byoc_
   return status;
 }
 
-// The targets that declined the node are not asked about its parts.
+// The targets that declined the node are not asked about its parts, nor is any if a backend handed it back.
 static byoc_status_t keep_declines(const byoc_node_t *node, byoc_node_t *first, byoc_diag_t *diag) {
   size_t count = 0;
+  const bool is_answered = byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 0) != 0;
+  for (byoc_node_t *made = first; is_answered && made != node; made = made->next) {
+    if (!byoc_attributes_set_int(&made->attributes, BYOC_ATTRIBUTE_ANSWERED, 1)) return byoc_diag_out_of_memory(diag);
+  }
   const int64_t *targets = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (byoc_node_t *made = first; count > 0 && made != node; made = made->next) {
     if (!byoc_attributes_set_ints(&made->attributes, BYOC_ATTRIBUTE_DECLINED_BY, targets, count)) {

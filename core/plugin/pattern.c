@@ -367,3 +367,18 @@ bool byoc_pattern_tests_types(const byoc_pattern_t *pattern) {
   for (size_t i = 0; i < pattern->child_count && !tests; ++i) tests = byoc_pattern_tests_types(pattern->children[i]);
   return tests;
 }
+
+static bool names(const byoc_pattern_t *pattern, const char *op) {
+  for (size_t i = 0; i < pattern->operator_count; ++i) {
+    if (pattern->operators[i].domain[0] == '\0' && strcmp(pattern->operators[i].name, op) == 0) return true;
+  }
+  return false;
+}
+
+uint64_t byoc_pattern_constant_types(const byoc_pattern_t *pattern, const char *op) {
+  const bool has_constant =
+      pattern->kind == PATTERN_OPERATOR && pattern->child_count > 0 && pattern->children[0]->kind == PATTERN_CONSTANT;
+  uint64_t types = has_constant && names(pattern, op) ? pattern->children[0]->dtypes : 0;
+  for (size_t i = 0; i < pattern->child_count; ++i) types |= byoc_pattern_constant_types(pattern->children[i], op);
+  return types;
+}

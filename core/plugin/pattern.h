@@ -23,6 +23,9 @@ uint64_t byoc_pattern_element_types(const byoc_pattern_t *pattern);
 // Has it any test of an element type or a rank?
 bool byoc_pattern_tests_types(const byoc_pattern_t *pattern);
 
+// The element types of constants that stand as the first operand of an operator of ai.onnx, by their tests.
+uint64_t byoc_pattern_constant_types(const byoc_pattern_t *pattern, const char *op);
+
 typedef struct byoc_match_t {
   BYOC_VECTOR(byoc_node_t *) nodes; // topological order
   BYOC_VECTOR(byoc_region_binding_t) bindings;

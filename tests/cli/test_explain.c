@@ -161,11 +161,11 @@ static void test_b35_explain_says_which_element_types_a_rule_takes(void **state)
   byoc_test_no_line("declined");
 }
 
-// Casts from f16 to f32 in front of a product and back behind it are part of its region; other casts are not.
-static void test_casts_of_f16_belong_to_a_product(void **state) {
+// Casts from f16 or bf16 to f32 in front of a product and back behind it are part of its region; other casts are not.
+static void test_b35_casts_belong_to_a_product(void **state) {
   (void)state;
-  static const char *const types[] = {"f16", "i64"};
-  for (size_t i = 0; i < 2; ++i) {
+  static const char *const types[] = {"f16", "bf16", "i64"};
+  for (size_t i = 0; i < 3; ++i) {
     byoc_test_shell(0,
                     "printf 'module {\n  constant @w : f32[16,8] = splat 0.25\n  func @main(%%%%x : %s[4,16]) -> "
                     "(%%%%y : f16[4,8]) {\n    %%%%0 = Cast@13(%%%%x) {to = 1} : f32[4,16]\n    %%%%1 = "
@@ -173,11 +173,57 @@ static void test_casts_of_f16_belong_to_a_product(void **state) {
                     "Cast@13(%%%%2) {to = 10} : f16[4,8]\n    return %%%%y\n  }\n}\n' > cast.byoc && "
                     "byoc build cast.byoc --plan=greedy -t 'cutlass; c' -o cast.so",
                     types[i]);
-    byoc_test_printed(i == 0 ? "cutlass 4 operators in 1 region, c 0 operators"
-                             : "cutlass 3 operators in 1 region, c 1 operator");
+    byoc_test_printed(i < 2 ? "cutlass 4 operators in 1 region, c 0 operators"
+                            : "cutlass 3 operators in 1 region, c 1 operator");
     byoc_test_shell(0,
                     "byoc run cast.byoc --random --evaluate --output-dir . && BYOC_VERIFY=1 byoc run cast.so --random "
                     "-e y=y.npy");
+  }
+}
+
+// A product of f16 or bf16 has a backend besides c.
+static void test_b35_products_of_half_precision_have_a_backend(void **state) {
+  (void)state;
+  static const char *const types[] = {"f16", "bf16"};
+  for (size_t i = 0; i < 2; ++i) {
+    byoc_test_shell(0,
+                    "printf 'module {\n  constant @w : %s[16,8] = splat 0.25\n  func @main(%%%%x : %s[4,16]) -> "
+                    "(%%%%y : %s[4,8]) {\n    %%%%0 = MatMul@13(%%%%x, @w) : %s[4,8]\n    %%%%y = "
+                    "Relu@14(%%%%0) : %s[4,8]\n    return %%%%y\n  }\n}\n' > half.byoc && "
+                    "byoc explain half.byoc --plan=greedy -t 'cutlass; c' --node 0",
+                    types[i], types[i], types[i], types[i], types[i]);
+    byoc_test_printed("placed on cutlass, region 0, by cutlass.gemm_act, with nodes 0-1");
+    byoc_test_printed(i == 0 ? "f16 -> f16\n" : "bf16 -> bf16\n");
+  }
+}
+
+// The rules of backends say what they take: nobody but c multiplies integers of 64 bits.
+static void test_b35_each_element_type_reaches_rules(void **state) {
+  (void)state;
+  byoc_test_shell(0, "printf 'module {\n  func @main(%%%%x : i64[4,4], %%%%z : f64[4,4]) -> (%%%%y : i64[4,4], %%%%w : "
+                     "f64[4,4]) {\n    %%%%y = MatMul@13(%%%%x, %%%%x) : i64[4,4]\n    %%%%w = MatMul@13(%%%%z, %%%%z) "
+                     ": f64[4,4]\n    return %%%%y, %%%%w\n  }\n}\n' > wide.byoc && "
+                     "byoc explain wide.byoc --plan=greedy -t 'cutlass; cblas; c' --all");
+  byoc_test_printed("cutlass declined (cutlass.matmul): takes f32, f16 and bf16, the node has i64\n");
+  byoc_test_printed("cblas declined (cblas.matmul_rows): takes f32 and f64, the node has i64\n");
+  byoc_test_printed("types f64 -> f64\n");
+  static const char *const types[] = {"f16", "bf16", "f64", "i8",  "u8",  "i16",
+                                      "u16", "i32",  "u32", "i64", "u64", "bool"};
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+    byoc_test_shell(0,
+                    "printf 'module {\n  func @main(%%%%x : %s[4,2]) -> (%%%%y : %s[2,4]) {\n    %%%%y = "
+                    "Transpose@13(%%%%x) : %s[2,4]\n    return %%%%y\n  }\n}\n' > type.byoc",
+                    types[i], types[i], types[i]);
+    byoc_test_shell(
+        0,
+        DEMO("second.other := Transpose(%%x<f32>)\nfirst.same := Transpose[perm=[1,0]](%%x<%s>)") "byoc explain "
+                                                                                                  "type.byoc "
+                                                                                                  "--plan=greedy -t "
+                                                                                                  "'second; first; c' "
+                                                                                                  "--node 0",
+        types[i]);
+    byoc_test_printed("placed on first, region 0, by first.same");
+    byoc_test_printed("second declined (second.other): takes f32 as operand 0, the node reads ");
   }
 }
 
@@ -470,7 +516,9 @@ int main(void) {
       cmocka_unit_test(test_a_size_price_is_a_percentage),
       cmocka_unit_test(test_a23_a_declined_node_carries_the_reason),
       cmocka_unit_test(test_b35_explain_says_which_element_types_a_rule_takes),
-      cmocka_unit_test(test_casts_of_f16_belong_to_a_product),
+      cmocka_unit_test(test_b35_casts_belong_to_a_product),
+      cmocka_unit_test(test_b35_products_of_half_precision_have_a_backend),
+      cmocka_unit_test(test_b35_each_element_type_reaches_rules),
       cmocka_unit_test(test_the_next_target_is_asked_however_many_decline),
       cmocka_unit_test(test_rules_are_chosen_by_cost),
       cmocka_unit_test(test_a23_rules_that_match_nothing),

@@ -3,7 +3,8 @@
 // around operators on floats, by QLinear operators, or by operators of com.microsoft.
 #include <stdio.h>
 
-#include "core/base/machine.h"
+#include <sqlite3.h>
+
 #include "tests/support/command.h"
 
 // The model in three spellings: a depthwise convolution with a scale for each channel, a Relu whose zero point is 0, a
@@ -90,7 +91,8 @@ static const char *const processors[] = {"native", "x86-64-v2", "x86-64-v3", "x8
 enum { PROCESSORS = sizeof processors / sizeof *processors };
 
 // Operators with their attributes, without the names of values and the versions of operators.
-#define FORM "grep ' = .* : ' form.txt | grep -v 'constant\\|call' | sed 's/[%%@][A-Za-z0-9_]*//g; s/, channels_last = 0//' "
+#define FORM                                                                                                           \
+  "grep ' = .* : ' form.txt | grep -v 'constant\\|call' | sed 's/[%%@][A-Za-z0-9_]*//g; s/, channels_last = 0//' "
 
 // What a build says that the hook got.
 #define TOLD "grep -o 'first\\.[a-z]*: .*' log.txt | sort"
@@ -169,12 +171,200 @@ static void test_b36_a_residual_block_is_one_match(void **state) {
   }
 }
 
+// ---- products ----
+
+#define PRODUCT_CONSTANTS                                                                                              \
+  "module {opset_import. = 21} {\n  constant @s : f32[] = [0.02]\n  constant @z : i8[] = [3]\n"                        \
+  "  constant @t : f32[] = [0.05]\n  constant @w : i8[16,8] = splat 29\n  constant @v : i8[8,16] = splat 29\n"         \
+  "  constant @ws : f32[8] = splat 0.01\n  constant @wz : i8[8] = splat 0\n  constant @bi : i32[8] = splat 70\n"       \
+  "  constant @bs : f32[8] = splat 0.0002\n"
+
+#define TO_BYTES  "  func @main(%x : i8[2,16]) -> (%y : i8[2,8]) {\n"
+#define TO_FLOATS "  func @main(%x : i8[2,16]) -> (%y : f32[2,8]) {\n"
+#define X         "    %0 = DequantizeLinear@21(%x, @s, @z) : f32[2,16]\n"
+#define W         "    %1 = DequantizeLinear@21(@w, @ws, @wz) {axis = 1} : f32[16,8]\n"
+#define B         "    %2 = DequantizeLinear@21(@bi, @bs) {axis = 0} : f32[8]\n"
+#define Q         "    %y = QuantizeLinear@21(%3, @t, @z) : i8[2,8]\n"
+
+// The operator that both spellings become, and the spellings.
+static const struct {
+  const char *form, *spellings[2];
+} products[] = {
+    {"QLinearMatMul",
+     {TO_BYTES X W "    %3 = MatMul@13 \"u\" (%0, %1) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, _, @t, @z) : i8[2,8]\n"}},
+    {"QLinearMatMul",
+     {TO_BYTES X W "    %3 = Gemm@13 \"u\" (%0, %1) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @v, @ws, @wz, _, @t, @z) {transB = 1} : i8[2,8]\n"}},
+    {"com.microsoft::QGemm",
+     {TO_BYTES X W B "    %3 = Gemm@13 \"u\" (%0, %1, %2) : f32[2,8]\n" Q,
+      TO_BYTES "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, @bi, @t, @z) : i8[2,8]\n"}},
+    {"MatMulInteger",
+     {TO_FLOATS X W B "    %y = Gemm@13 \"u\" (%0, %1, %2) : f32[2,8]\n",
+      TO_FLOATS "    %y = com.microsoft::QGemm@1 \"u\" (%x, @s, @z, @w, @ws, @wz, @bi) : f32[2,8]\n"}},
+    {"MatMulInteger",
+     {TO_FLOATS X W "    %y = MatMul@13 \"u\" (%0, %1) : f32[2,8]\n",
+      TO_FLOATS "    %y = com.microsoft::MatMulIntegerToFloat@1 \"u\" (%x, @w, @s, @ws, @z, @wz) : f32[2,8]\n"}},
+};
+
+static void write_module(const char *path, const char *head, const char *body) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  assert_true(fprintf(file, "%s%s    return %%y\n  }\n}\n", head, body) > 0);
+  assert_int_equal(fclose(file), 0);
+}
+
+static void test_b36_products_have_one_form(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof products / sizeof *products; ++i) {
+    write_module("a.byoc", PRODUCT_CONSTANTS, products[i].spellings[0]);
+    write_module("b.byoc", PRODUCT_CONSTANTS, products[i].spellings[1]);
+    byoc_test_shell(0,
+                    "byoc opt b.byoc --passes=simplify > form.txt && " FORM "> b.txt && "
+                    "byoc opt a.byoc --passes=simplify > form.txt && " FORM "> a.txt && diff a.txt b.txt && cat a.txt");
+    char expected[64];
+    snprintf(expected, sizeof(expected), " = %s@", products[i].form);
+    byoc_test_shell(0, "cat form.txt");
+    byoc_test_printed(expected);
+    byoc_test_printed(" \"u\" (");
+    byoc_test_shell(0, "byoc run a.byoc --evaluate -t c --random --output-dir a && "
+                       "byoc run b.byoc --evaluate -t c --random --output-dir b && diff -r a b");
+  }
+}
+
+// Weights of 2, 4 and 8 bits, with a scale for each block and, below 8 bits, for each column.
+static void test_b36_weights_of_few_bits_are_matmulnbits(void **state) {
+  (void)state;
+  static const char *const types[] = {"i2", "u2", "i4", "u4", "i8", "u8"};
+  for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {
+    for (int by_column = 0; by_column < (i < 4 ? 2 : 1); ++by_column) {
+      char head[512], expected[64];
+      snprintf(head, sizeof(head),
+               "module {opset_import. = 25} {\n  constant @w : %s[64,8] = splat 1\n  constant @s : f32[%s8] = splat "
+               "0.5\n  func @main(%%x : f32[3,64]) -> (%%y : f32[3,8]) {\n    %%0 = DequantizeLinear@25(@w, @s) "
+               "{axis = %d%s} : f32[64,8]\n",
+               types[i], by_column ? "" : "2,", by_column, by_column ? "" : ", block_size = 32");
+      write_module("few.byoc", head, "    %y = MatMul@13 \"u\" (%x, %0) : f32[3,8]\n");
+      byoc_test_shell(
+          0, RULES("first.few := com.microsoft::MatMulNBits(%%x<f32>, @w<u8, 3>, @s<f32, 2>, ...)") "byoc opt few.byoc "
+                                                                                                    "--passes=simplify "
+                                                                                                    "-t 'first; c' | "
+                                                                                                    "grep MatMulNBits");
+      snprintf(expected, sizeof(expected), "\"u\" (%%x, @w_1, @s_1");
+      byoc_test_printed(expected);
+      snprintf(expected, sizeof(expected), "bits = %c, block_size = %d}", types[i][1], by_column ? 64 : 32);
+      byoc_test_printed(expected);
+      byoc_test_shell(0,
+                      "byoc run few.byoc --evaluate -t c --disable-pass keep-packed-weights --random --output-dir a && "
+                      "byoc build few.byoc -t c -o few.so && byoc run few.so --random --expect y=a/y.npy");
+    }
+  }
+}
+
+// ---- what no unit says ----
+
+// Data of 16 bits, and convolutions by weights of few bits, keep the form of the model. Weights that a rule reads below
+// DequantizeLinear are integers then; without such a rule, and where it is not taken, they become floats.
+static void test_b36_other_types_are_three_nodes(void **state) {
+  (void)state;
+  static const struct {
+    const char *data, *weights;
+  } cases[] = {{"i16", "i8"}, {"u16", "u8"}, {"i8", "i4"}, {"u8", "u4"}, {"i8", "i2"}, {"u8", "u2"}};
+#define OTHER_RULES                                                                                                    \
+  RULES("first.conv tells=x,xs,w,ws,ys := QuantizeLinear(Conv(DequantizeLinear(%%x<i8|u8|i16|u16>, @xs, @xz), "        \
+        "DequantizeLinear(@w<i8|u8|i4|u4|i2|u2>, @ws, @wz), ...), @ys, @yz)")
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+    char head[640], expected[160];
+    const char *data = cases[i].data, *weights = cases[i].weights;
+    snprintf(head, sizeof(head),
+             "module {opset_import. = 25} {\n  constant @s : f32[] = [0.02]\n  constant @z : %s[] = [3]\n"
+             "  constant @t : f32[] = [0.5]\n  constant @w : %s[4,2,3,3] = splat 1\n  constant @ws : f32[4] = splat "
+             "0.25\n  constant @wz : %s[4] = splat 0\n  func @main(%%x : %s[1,2,6,6]) -> (%%y : %s[1,4,4,4]) {\n"
+             "    %%0 = DequantizeLinear@25(%%x, @s, @z) : f32[1,2,6,6]\n    %%1 = DequantizeLinear@25(@w, @ws, @wz) "
+             "{axis = 0} : f32[4,2,3,3]\n    %%2 = Conv@11 \"u\" (%%0, %%1) : f32[1,4,4,4]\n",
+             data, weights, weights, data, data);
+    char tail[96];
+    snprintf(tail, sizeof(tail), "    %%y = QuantizeLinear@25(%%2, @t, @z) : %s[1,4,4,4]\n", data);
+    write_module("other.byoc", head, tail);
+    byoc_test_shell(0, OTHER_RULES "byoc build other.byoc --plan greedy -t 'first; c' -v -o other.so > log.txt 2>&1; "
+                                   "grep '^placed' log.txt; " TOLD);
+    byoc_test_printed("placed first 4 operators in 1 region, c 0 operators");
+    snprintf(expected, sizeof(expected), "first.conv: x=%s[1,2,6,6] xs=f32[]:0.02 w=%s[4,2,3,3]", data, weights);
+    byoc_test_printed(expected);
+    byoc_test_printed(" ws=f32[4]:0.25 ys=f32[]:0.5\n");
+    byoc_test_shell(0, "byoc run other.byoc --evaluate -t c --random --output-dir a && "
+                       "byoc run other.so --random --expect y=a/y.npy --atol 1");
+    static const char *const lists[] = {"cutlass; c", "first -answer=decline; cutlass; c"};
+    for (int late = 0; late < 2; ++late) {
+      byoc_test_shell(0,
+                      "BYOC_PLUGIN_PATH=$BYOC_PLUGIN_PATH:" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES="
+                      "'first.conv := Conv(%%x, DequantizeLinear(@w<i8|u8|i4|u4|i2|u2>, @ws, @wz), ...)' "
+                      "byoc build other.byoc --plan greedy -t '%s' -v -o other.so 2>&1 | grep '^placed'",
+                      lists[late]);
+      byoc_test_printed("cutlass 1 operator in 1 region, c 2 operators");
+    }
+  }
+}
+
+// ---- a backend that says no ----
+
+#define ADD_RULES                                                                                                      \
+  RULES("first.add := com.microsoft::QLinearAdd(%%a, @as, @az, %%b, @bs, @bz, @ys, @yz)\n"                             \
+        "second.add := com.microsoft::QLinearAdd(%%a, @as, @az, %%b, @bs, @bz, @ys, @yz)")
+#define COLLAGE "BYOC_CACHE_DIR=$PWD/late byoc build qlinear.byoc --plan collage -v -o late.so "
+
+// The measured costs of first are small from now on, those of second a little larger.
+static void make_cheap(const char *path) {
+  sqlite3 *database = NULL;
+  assert_int_equal(sqlite3_open(path, &database), SQLITE_OK);
+  assert_int_equal(sqlite3_exec(database,
+                                "UPDATE costs SET cost_ns = 1, reason = NULL WHERE target LIKE 'first%';"
+                                "UPDATE costs SET cost_ns = 2, reason = NULL WHERE target LIKE 'second%';",
+                                NULL, NULL, NULL),
+                   SQLITE_OK);
+  assert_int_equal(sqlite3_close(database), SQLITE_OK);
+}
+
+// The kernels of a host program by their operators, without numbers.
+#define KERNELS_OF "--emit=host 2> /dev/null | grep -o 'byoc_k[0-9]*_[a-z0-9_]*' | sed 's/byoc_k[0-9]*_//' | sort -u"
+
+// A unit that measuring gave to a target, which declines it when the whole is built, is offered to the next target. In
+// the end c lowers it to integers, as it does in a build without targets.
+static void test_b36_a_unit_that_is_declined_late_goes_on(void **state) {
+  (void)state;
+  byoc_test_shell(0, ADD_RULES COLLAGE "-t 'first; second; c' > /dev/null 2>&1");
+  make_cheap("late/costs.sqlite");
+  byoc_test_shell(0, ADD_RULES COLLAGE "-t 'first; second; c' 2>&1 | grep '^placed'");
+  byoc_test_printed("placed first 1 operator in 1 region, second 0 operators");
+  byoc_test_shell(0, "BYOC_TEST_LATE=first " ADD_RULES COLLAGE "-t 'first; second; c' 2>&1 | grep '^placed\\|after'");
+  byoc_test_printed("first declined 'first_0' after claiming it");
+  byoc_test_printed("placed first 0 operators in 0 regions, second 1 operator in 1 region");
+  byoc_test_shell(0, "BYOC_TEST_LATE=first " ADD_RULES COLLAGE "-t 'first; c' 2>&1 | grep '^placed\\|after'");
+  byoc_test_printed("first declined 'first_0' after claiming it");
+  byoc_test_printed("placed first 0 operators in 0 regions, c ");
+  byoc_test_shell(0,
+                  "byoc run late.so --random --seed 3 --output-dir own && cmp expected/y.npy own/y.npy && "
+                  "byoc build qlinear.byoc -t c " KERNELS_OF " > plain.txt && "
+                  "BYOC_TEST_LATE=first " ADD_RULES "BYOC_CACHE_DIR=$PWD/late byoc build qlinear.byoc --plan collage "
+                  "-t 'first; c' " KERNELS_OF " | diff plain.txt -");
+  byoc_test_shell(0, ADD_RULES "BYOC_CACHE_DIR=$PWD/never byoc build qlinear.byoc --plan collage -v -o never.so "
+                               "-t 'first -answer=decline; c' 2>&1 | grep '^placed\\|cannot be used' && "
+                               "byoc run never.so --random --seed 3 --output-dir own && cmp expected/y.npy own/y.npy");
+  byoc_test_printed(
+      "QLinearAdd cannot be used on first: it cannot be built: the backend declined it: the test says so");
+  byoc_test_printed("placed first 0 operators in 0 regions, c ");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_b36_units_are_one_node_in_each_spelling),
       cmocka_unit_test(test_b36_units_are_the_same_for_another_machine),
       cmocka_unit_test(test_b36_units_have_the_results_of_the_model),
       cmocka_unit_test(test_b36_a_residual_block_is_one_match),
+      cmocka_unit_test(test_b36_products_have_one_form),
+      cmocka_unit_test(test_b36_weights_of_few_bits_are_matmulnbits),
+      cmocka_unit_test(test_b36_other_types_are_three_nodes),
+      cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

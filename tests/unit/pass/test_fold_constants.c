@@ -57,7 +57,7 @@ static void test_chain_is_paid_for_once(void **state) {
   expect_nodes(module, 6); // DequantizeLinear keeps its form, and so does everything that depends on it
   byoc_diag_t diag = {0};
   size_t changes = 0;
-  byoc_test_ok(byoc_pass_fold_dequantised(module, &diag, &changes), &diag);
+  byoc_test_ok(byoc_pass_fold_dequantised(module, &(byoc_pass_arguments_t){0}, &diag, &changes), &diag);
   expect_nodes(module, 1);
   assert_int_equal(module->fold_budget_bytes, 0);
   byoc_graph_module_destroy(module);
