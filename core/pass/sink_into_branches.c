@@ -160,7 +160,7 @@ static uint32_t depth_of(const byoc_node_t *node) {
 }
 
 // Unknown ranks nest one level deeper for each If that follows another.
-static byoc_status_t need_scratch(const sinker_t *s, const byoc_block_t *block, const byoc_node_t *node) {
+static byoc_status_t check_limits(const sinker_t *s, const byoc_block_t *block, const byoc_node_t *node) {
   const uint32_t depth = byoc_block_depth(block) + depth_of(node);
   if (depth <= BYOC_MAX_BLOCK_DEPTH && *s->copy_count < MAX_COPIES) return BYOC_OK;
   char where[256];
@@ -173,7 +173,7 @@ static byoc_status_t need_scratch(const sinker_t *s, const byoc_block_t *block, 
 static byoc_status_t copy_node(sinker_t *s, byoc_node_t *node) {
   for (int b = 0; b < BRANCHES; ++b) {
     if (s->faults[b].status != BYOC_OK) continue;
-    BYOC_RETURN_IF_ERROR(need_scratch(s, s->branches[b], node));
+    BYOC_RETURN_IF_ERROR(check_limits(s, s->branches[b], node));
     byoc_node_t *copy = byoc_node_clone(node, s->branches[b], NULL, &s->copies[b]);
     if (!copy) return byoc_diag_out_of_memory(s->diag);
     *s->copy_count += 1;

@@ -124,6 +124,7 @@ static const window_t windows[] = {
     {"a convolution for each phase", 2, 1, 3, 16, {4, 5}, {3, 3}, {2, 2, 1}, ONES, {1, 1}, {1, 0}, {1, 0}, true, 0},
     {"the same, strides differ", 2, 2, 2, 16, {4, 5}, {5, 4}, {3, 2, 1}, ONES, {2, 1}, {2, 1}, {0, 1}, true, NOT_OPEN},
     {"the same, one axis", 1, 1, 2, 16, {7}, {5}, {4, 1, 1}, ONES, {1}, {1}, {0}, false, 2},
+    {"the same, dilated", 1, 1, 2, 16, {7}, {3}, {6, 1, 1}, {3, 1, 1}, {1}, {0}, {0}, false, NOT_OPEN},
     {"the same, whole blocks cut", 2, 1, 2, 16, {4, 5}, {3, 3}, {2, 2, 1}, ONES, {3, 2}, {1, 0}, {0}, true, NOT_OPEN},
     {"a long line", 1, 1, 2, 2, {150}, {5}, {2, 1, 1}, ONES, {1}, {2}, {1}, true, NOT_OPEN},
     {"one axis without stride", 1, 1, 4, 3, {9}, {5}, ONES, ONES, {2}, {2}, {0}, false, 2},
