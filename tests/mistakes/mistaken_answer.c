@@ -28,6 +28,7 @@ static const char *body(void) {
       {"print", RELU "  printf(\"hello from a kernel\\n\");\n"},
       {"write its input", RELU "  ((float *)x)[0] = 99;\n"},
       {"workspace", "  float *w = call->workspace; for (int i = 0; i < 64; ++i) w[i] = 1;\n" RELU},
+      {"small workspace", "  float *w = call->workspace; for (int i = 0; i < 17; ++i) w[i] = 1;\n" RELU},
       {"forgotten constant", "  const float *z = call->tensors[call->input_count + 1].data; y[0] = z[0];\n" RELU},
       {"keep a pointer", "  static const float *kept; if (!kept) kept = x; x = kept;\n" RELU},
       {"syntax", "  y[0] = nothing;\n"},
@@ -154,6 +155,7 @@ static int32_t bind(byoc_codegen_t *codegen, byoc_function_t *function) {
                                        .data = numbers,
                                        .size_bytes = sizeof(numbers)};
   byoc_packed_binding_t binding = {.header = BYOC_HEADER(byoc_packed_binding_t, 1)};
+  if (mistaken_is("kernel", "small workspace")) binding.workspace_size_bytes = 64;
   if (mistaken_is("binding", "NULL")) return api->bind_packed(codegen, function, NULL);
   if (mistaken_is("binding", "of no function")) return api->bind_packed(codegen, NULL, &binding);
   if (mistaken_is("binding", "without a header")) binding.header = (byoc_header_t){0};

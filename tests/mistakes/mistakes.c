@@ -290,6 +290,9 @@ const row_t mistakes[] = {
      .message = "error: running relu.byoc: the run wrote past the end of the output 'y'"},
     {"kernel:crash", .command = EVALUATE, .code = 1,
      .message = "error: the function mistaken_0 crashed in its run: SIGSEGV (Segmentation fault)"},
+    {"kernel:small workspace", .command = EVALUATE, .code = 1,
+     .message = "error: the function mistaken_0 crashed in its run: SIGSEGV (Segmentation fault): its workspace is too "
+                "small: it went beyond '64 bytes'"},
     {"kernel:wrong", .command = SEARCH, .message = "left out: mistaken.relu at Relu: wrong result: element "},
     {"kernel:exit", .command = SEARCH,
      .message = "left out: mistaken.relu at Relu: the process ended without an answer"},

@@ -13,14 +13,23 @@ typedef struct views_t {
   int64_t shapes[MOST_TENSORS][8];
 } views_t;
 
+// The workspace ends at the end of a page: what goes beyond it is told, not a crash alone.
 static int32_t run_named(void *self, const char *name, const byoc_call_t *call, bool keeps_results,
                          int32_t (*body)(void *body_self, const byoc_call_t *call), void *body_self) {
   (void)keeps_results;
   check_doing(self, "running '%s'", name);
-  return body(body_self, call);
+  if (call->workspace_size_bytes == 0) return body(body_self, call);
+  byoc_call_t guarded = *call;
+  guard_area_t *area = guard_create((size_t)call->workspace_size_bytes, BYOC_BUFFER_ALIGNMENT, GUARD_AT_END,
+                                    "the workspace of '%s'", name);
+  guarded.workspace = area->data;
+  const int32_t status = body(body_self, &guarded);
+  guard_destroy(area);
+  return status;
 }
 
 byoc_call_watch_t calls_named(check_t *check) {
+  guard_begin(check);
   return (byoc_call_watch_t){.self = check, .run = run_named};
 }
 

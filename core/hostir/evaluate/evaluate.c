@@ -370,6 +370,7 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
   byoc_free(evaluator->allocator, evaluator->engine_instances);
   byoc_free(evaluator->allocator, evaluator->addresses);
   byoc_free(evaluator->allocator, evaluator->workspace_memory);
+  byoc_evaluator_drop_edge(evaluator);
   byoc_arena_deinit(&evaluator->arena);
   byoc_free(evaluator->allocator, evaluator);
 }

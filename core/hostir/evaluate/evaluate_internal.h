@@ -47,6 +47,8 @@ struct byoc_evaluator_t {
   byoc_collectives_t collectives;
   char error[512];
   uint8_t *workspace, *workspace_memory;
+  uint8_t *edge; // the workspace of a backend's function ends here, in pages of its own; none may be used behind it
+  size_t before_edge_bytes;
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
   void **engine_instances; // parallel to program->engines
@@ -80,5 +82,12 @@ byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *
 // failed; NULL: the message says it.
 byoc_status_t byoc_evaluator_failed(byoc_evaluator_t *evaluator, byoc_status_t status, const char *what,
                                     byoc_diag_t *diag);
+
+// The workspace for a call of a backend's function: behind it are pages that may not be touched, so that a function
+// that asked for less than it uses crashes at once, and the message says why (evaluate_edge.c).
+void *byoc_evaluator_edge(byoc_evaluator_t *evaluator, const byoc_call_t *call);
+void byoc_evaluator_drop_edge(byoc_evaluator_t *evaluator);
+// For byoc_foreign_t.explain.
+const char *byoc_evaluator_explain(const void *address, const char **out_name);
 
 #endif // BYOC_CORE_HOSTIR_EVALUATE_EVALUATE_INTERNAL_H_

@@ -107,8 +107,11 @@ static int32_t call_function(const backend_call_t *made, const byoc_call_t *call
 
 static int32_t call_backend(void *self, const byoc_call_t *call) {
   const backend_call_t *made = self;
-  const byoc_foreign_t entered = {
-      .kind = "function", .name = function_name(made->step->instruction), .where = "run", .is_run = true};
+  const byoc_foreign_t entered = {.kind = "function",
+                                  .name = function_name(made->step->instruction),
+                                  .where = "run",
+                                  .is_run = true,
+                                  .explain = byoc_evaluator_explain};
   const byoc_foreign_t outer = byoc_foreign_enter(&entered);
   const int32_t status = call_function(made, call);
   byoc_foreign_leave(&outer);
@@ -119,6 +122,7 @@ static byoc_status_t run_backend(byoc_evaluator_t *evaluator, byoc_step_t *step)
   const byoc_host_instruction_t *i = step->instruction;
   const byoc_call_watch_t *watch = &evaluator->watch;
   backend_call_t made = {evaluator, step};
+  step->call.workspace = step->is_watched ? byoc_evaluator_edge(evaluator, &step->call) : step->call.workspace;
   if (watch->run == NULL || !step->is_watched) return call_backend(&made, &step->call);
   return watch->run(watch->self, function_name(i), &step->call, i->op == BYOC_HOST_C_CALL, call_backend, &made);
 }
