@@ -197,7 +197,7 @@ static void test_b35_products_of_half_precision_have_a_backend(void **state) {
   }
 }
 
-// The rules of backends say what they take: nobody but c multiplies integers of 64 bits.
+// The rules of backends say what they take, in byoc targets and here: nobody but c multiplies integers of 64 bits.
 static void test_b35_each_element_type_reaches_rules(void **state) {
   (void)state;
   byoc_test_shell(0, "printf 'module {\n  func @main(%%%%x : i64[4,4], %%%%z : f64[4,4]) -> (%%%%y : i64[4,4], %%%%w : "
@@ -207,6 +207,11 @@ static void test_b35_each_element_type_reaches_rules(void **state) {
   byoc_test_printed("cutlass declined (cutlass.matmul): takes f32, f16 and bf16, the node has i64\n");
   byoc_test_printed("cblas declined (cblas.matmul_rows): takes f32 and f64, the node has i64\n");
   byoc_test_printed("types f64 -> f64\n");
+  byoc_test_shell(0, "byoc targets");
+  byoc_test_printed(
+      "\n  cutlass.attention            takes f32\n  cutlass.conv_cast            takes f32|f16|bf16, and so "
+      "do the next ");
+  byoc_test_printed("\n  cblas.matmul_rows            takes f32|f64, and so do the next ");
   static const char *const types[] = {"f16", "bf16", "f64", "i8",  "u8",  "i16",
                                       "u16", "i32",  "u32", "i64", "u64", "bool"};
   for (size_t i = 0; i < sizeof types / sizeof *types; ++i) {

@@ -60,11 +60,18 @@ static bool states_element_types(const byoc_backend_t *backend) {
   return false;
 }
 
+// One line for neighbours that take the same.
 static void print_element_types(const byoc_backend_t *backend) {
   char types[256];
-  for (uint32_t r = 0; states_element_types(backend) && r < backend->rule_count; ++r) {
+  uint32_t next = 0;
+  for (uint32_t r = 0; states_element_types(backend) && r < backend->rule_count; r = next) {
+    const uint64_t taken = byoc_rule_element_types(&backend->rules[r]);
+    for (next = r + 1; next < backend->rule_count && byoc_rule_element_types(&backend->rules[next]) == taken;) ++next;
     element_types_text(&backend->rules[r], types, sizeof(types));
-    byoc_print("  %-28s takes %s\n", backend->rules[r].name ? backend->rules[r].name : "", types);
+    byoc_print("  %-28s takes %s", backend->rules[r].name ? backend->rules[r].name : "", types);
+    if (next - r > 2) byoc_print(", and so do the next %u rules", (unsigned)(next - r - 1));
+    if (next - r == 2) byoc_print(", and so does the next rule");
+    byoc_print("\n");
   }
 }
 
