@@ -44,8 +44,8 @@ struct byoc_collage_t {
   byoc_diag_t *diag;
 };
 
-// Alternative plans (collage_alternatives.c): greedy partitioning, each backend alone, and as the last one the result of
-// the search.
+// Alternative plans (collage_alternatives.c): greedy partitioning, each backend alone, and as the last one the result
+// of the search.
 byoc_status_t byoc_collage_make_alternatives(byoc_collage_t *c);
 // Adds one more, at the end.
 byoc_status_t byoc_collage_add_alternative(byoc_collage_t *c, const char *name, const byoc_target_t *target);

@@ -15,8 +15,8 @@ enum { BYOC_COMPOSITE_MAX_DEPTH = 16 };
 byoc_status_t byoc_composite_lift_constants(byoc_function_t *composite, byoc_node_t *call, const byoc_rule_t *rule,
                                             byoc_diag_t *diag);
 
-// Notes on the function of a match that its rule passes constants to it, if the pattern asks for some: `call` is its only
-// call (BYOC_ATTRIBUTE_PASSED). The pattern then matches in the function as it did in the model.
+// Notes on the function of a match that its rule passes constants to it, if the pattern asks for some: `call` is its
+// only call (BYOC_ATTRIBUTE_PASSED). The pattern then matches in the function as it did in the model.
 byoc_status_t byoc_composite_note_passed(byoc_function_t *function, const byoc_node_t *call, const byoc_rule_t *rule,
                                          byoc_diag_t *diag);
 

@@ -76,8 +76,8 @@
 #define BYOC_ATTRIBUTE_REGION BYOC_ATTRIBUTE_RESERVED "region"
 // Ints: indices in the target list of the backends that claimed the node and fell back. Set by the build.
 #define BYOC_ATTRIBUTE_DECLINED_BY BYOC_ATTRIBUTE_RESERVED "given_back_by"
-// Int, a flag: a backend handed the node back as its answer, and no target is asked about it again. Set by the build and
-// removed when all targets have answered.
+// Int, a flag: a backend handed the node back as its answer, and no target is asked about it again. Set by the build
+// and removed when all targets have answered.
 #define BYOC_ATTRIBUTE_ANSWERED BYOC_ATTRIBUTE_RESERVED "answered"
 // Int, a flag, on DequantizeLinear: no rule takes it with its constant, so that it is folded. Set by the build.
 #define BYOC_ATTRIBUTE_FOLDS BYOC_ATTRIBUTE_RESERVED "folds"

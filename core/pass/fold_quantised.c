@@ -31,6 +31,8 @@ static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *
 }
 
 byoc_status_t byoc_pass_fold_quantised(byoc_graph_module_t *module, byoc_diag_t *diag, size_t *changes) {
-  BYOC_FOR_EACH_FUNCTION(function, module) { BYOC_RETURN_IF_ERROR(fold_block(function->body, diag, changes)); }
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    BYOC_RETURN_IF_ERROR(fold_block(function->body, diag, changes));
+  }
   return BYOC_OK;
 }

@@ -161,8 +161,8 @@ typedef struct chain_t {
 
 static bool is_row(const byoc_value_t *value) {
   const byoc_type_t *type = value->type;
-  return byoc_is_ranked(type) && (type->rank == 1 || (type->rank == 2 && byoc_dim_is_constant(type->dims[0]) &&
-                                                      type->dims[0].constant == 1));
+  return byoc_is_ranked(type) &&
+         (type->rank == 1 || (type->rank == 2 && byoc_dim_is_constant(type->dims[0]) && type->dims[0].constant == 1));
 }
 
 // MatMul(x, w) + bias: the node that makes the product; the bias is set if it is one.
@@ -220,9 +220,10 @@ static byoc_value_t *write_unit(byoc_writer_t *w, const chain_t *chain, byoc_val
   size_t attribute_count = p->kind < BYOC_QUANTISED_MATMUL ? p->node->attributes.count : 0;
   if (is_gemm && p->turns) attributes = &turned, attribute_count = 1;
   const char *domain = is_gemm ? "com.microsoft" : p->kind == BYOC_QUANTISED_TRANSPOSED ? "byoc" : "";
-  return named(w, byoc_write_many(w, domain, is_gemm ? "QGemm" : names[p->kind], operands, count, 1, attributes,
-                                  attribute_count),
-               p->node);
+  return named(
+      w,
+      byoc_write_many(w, domain, is_gemm ? "QGemm" : names[p->kind], operands, count, 1, attributes, attribute_count),
+      p->node);
 }
 
 byoc_status_t byoc_quantised_product_unite(byoc_node_t *quantise, byoc_diag_t *diag, size_t *changes) {

@@ -12,8 +12,8 @@ bool byoc_node_is_fused(const byoc_node_t *node);
 // Does a rule of the build name its operator? False without targets.
 bool byoc_node_is_named(const byoc_node_t *node, const byoc_target_list_t *targets);
 
-// Replaces the nodes of the function that `wants` chooses by those of their expansions, until no wanted one is left that
-// has one; each counts as a change. Targets that declined a node count as having declined its parts.
+// Replaces the nodes of the function that `wants` chooses by those of their expansions, until no wanted one is left
+// that has one; each counts as a change. Targets that declined a node count as having declined its parts.
 byoc_status_t byoc_write_out_where(byoc_function_t *function, bool (*wants)(void *self, const byoc_node_t *node),
                                    void *self, byoc_diag_t *diag, size_t *changes);
 

@@ -16,7 +16,8 @@ bool byoc_cutlass_read_words_side(const byoc_graph_api_t *graph, byoc_node_t *no
                                   byoc_cutlass_match_t *match);
 
 // True if a node after the product is read here: a summand of integers, Cast or DequantizeLinear, a computed factor of
-// all sums, Relu, Clip and Max of bytes, bytes added to bytes. Everything else after floats is handled as for products of floats.
+// all sums, Relu, Clip and Max of bytes, bytes added to bytes. Everything else after floats is handled as for products
+// of floats.
 bool byoc_cutlass_is_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,
                                 const byoc_cutlass_match_t *match);
 bool byoc_cutlass_read_words_step(const byoc_graph_api_t *graph, byoc_node_t *node, const byoc_value_t *value,

@@ -83,8 +83,9 @@ static byoc_status_t infer_conv_bytes(byoc_infer_t *infer) {
 }
 
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer) {
-  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand (the value of x that
-  // stands for 0), x holds bytes. If the weights are bytes, too, it only pads x; otherwise it is subtracted from x.
+  // Quantised convolutions become byoc::Conv: sums of products of i32. If there is a fourth operand (the value of x
+  // that stands for 0), x holds bytes. If the weights are bytes, too, it only pads x; otherwise it is subtracted from
+  // x.
   bool quantised = strcmp(infer->node->domain, "byoc") == 0;
   if (quantised && byoc_has_operand(infer->node, 3)) return infer_conv_bytes(infer);
   for (uint32_t i = 0; i < 2; ++i) {

@@ -18,8 +18,8 @@ typedef struct byoc_conv_t {
   const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
   const byoc_loop_expr_t *width;                       // of the result: its last dimension
   const byoc_loop_expr_t *zero;
-  const byoc_loop_expr_t *pad; // x is padded with it
-  bool is_bytes;               // x and w hold bytes, one of them signed ones
+  const byoc_loop_expr_t *pad;    // x is padded with it
+  bool is_bytes;                  // x and w hold bytes, one of them signed ones
   const byoc_loop_expr_t *centre; // x holds bytes, from which it is subtracted; NULL: nothing is
   // Of the current parallel iteration.
   const byoc_loop_buffer_t *bytes; // pixels of the panel, one byte each

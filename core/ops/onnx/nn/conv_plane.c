@@ -17,8 +17,8 @@ typedef struct {
   const byoc_loop_buffer_t *padded;
   const byoc_loop_buffer_t *plain; // the lines of x as numbers, without padding; NULL: they are those of x
   const byoc_loop_expr_t *first;   // line of `plain`
-  const byoc_loop_buffer_t *band; // sums of the band, line after line; NULL: they are stored at once
-  const byoc_loop_expr_t *line0;  // of the band
+  const byoc_loop_buffer_t *band;  // sums of the band, line after line; NULL: they are stored at once
+  const byoc_loop_expr_t *line0;   // of the band
 } plane_t;
 
 static bool plan(byoc_conv_t *conv, plane_t *plane) {
@@ -62,9 +62,9 @@ static void copy_line(const plane_t *plane, const byoc_loop_expr_t *line, const 
   const byoc_conv_t *conv = plane->conv;
   byoc_loop_builder_t *b = conv->b;
   int64_t columns = conv->x_type->dims[3].constant;
-  const byoc_loop_expr_t *from =
-      plane->plain ? BYOC_LMUL(b, BYOC_LSUB(b, line, plane->first), byoc_loop_int(b, columns))
-                   : byoc_conv_input_line(conv, conv->channel0, &line);
+  const byoc_loop_expr_t *from = plane->plain
+                                     ? BYOC_LMUL(b, BYOC_LSUB(b, line, plane->first), byoc_loop_int(b, columns))
+                                     : byoc_conv_input_line(conv, conv->channel0, &line);
   from = byoc_loop_let(b, "from", from);
   for (int64_t phase = 0; phase < plane->phases; ++phase) {
     int64_t first = ((phase - plane->left) % plane->phases + plane->phases) % plane->phases;
@@ -95,8 +95,7 @@ static void convert_lines(plane_t *plane) {
   const byoc_loop_expr_t *end = BYOC_LMIN(b, BYOC_LADD(b, begin, byoc_loop_int(b, plane->padded_lines)), height);
   const byoc_loop_expr_t *count = BYOC_LMUL(b, BYOC_LSUB(b, end, plane->first), columns);
   const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, conv->channel0, &plane->first));
-  plane->plain =
-      byoc_loop_allocate(b, "plain", conv->dtype, plane->padded_lines * conv->x_type->dims[3].constant);
+  plane->plain = byoc_loop_allocate(b, "plain", conv->dtype, plane->padded_lines * conv->x_type->dims[3].constant);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, byoc_loop_let(b, "count", count));
   byoc_loop_store(b, plane->plain, i, byoc_conv_load(conv, BYOC_LADD(b, from, i)));
   byoc_loop_end(b);

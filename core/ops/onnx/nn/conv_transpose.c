@@ -292,7 +292,7 @@ const byoc_op_attribute_t byoc_conv_transpose_attributes[] = {
   {                                                                                                                    \
     .domain = "", .name = "ConvTranspose", .since_version = version, .min_inputs = 2, .max_inputs = 3,                 \
     .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_HEAVY, .work = BYOC_WORK_TRANSPOSED_CONVOLUTION,             \
-    .attributes = byoc_conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose,             \
+    .attributes = byoc_conv_transpose_attributes, .infer = infer_conv_transpose, .loops = loops_conv_transpose,        \
     .axes = byoc_axes_batch                                                                                            \
   }
 

@@ -17,8 +17,10 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args->workspace = call->workspace;
   const byoc_cutlass_once_t *once = (const byoc_cutlass_once_t *)(parameters + 4 * PARAMETERS);
   args->byte = w_byte(once->result_scale, once->result_zero, once->low, once->high);
-  args->join = (w_join_t){once->own_zero, once->own_scale, once->other_zero, once->other_scale, once->joined_shift,
-                          w_byte(once->joined_scale, once->joined_zero, once->joined_low, once->joined_high)};
+  args->join = (w_join_t){
+      once->own_zero,     once->own_scale,
+      once->other_zero,   once->other_scale,
+      once->joined_shift, w_byte(once->joined_scale, once->joined_zero, once->joined_low, once->joined_high)};
   args->zero = once->zero;
 #if READS_ZERO
   const uint8_t zero = *(const uint8_t *)call->tensors[INPUT_ZERO].data;
