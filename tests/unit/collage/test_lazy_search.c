@@ -559,6 +559,7 @@ static void test_size_is_part_of_the_cost(void **state) {
 typedef struct contest_t {
   double found_ns, greedy_ns, error;
   double found_mib, greedy_mib;
+  bool has_native; // the native target may compete, because a plan has a device
   int64_t budget_ns;
   size_t calls;
 } contest_t;
@@ -571,13 +572,13 @@ price_whole(void *self, size_t count,
   (void)context;
   (void)diag;
   contest_t *contest = self;
-  assert_int_equal(count, 2);
+  assert_true(count == 2 || (count == 3 && contest->has_native)); // that of the native target is as long as greedy
   contest->budget_ns = budget_ns;
   contest->calls += 1;
-  out_ns[0] = contest->found_ns;
-  out_ns[1] = contest->greedy_ns;
-  out_mib[0] = contest->found_mib;
-  out_mib[1] = contest->greedy_mib;
+  for (size_t i = 0; i < count; ++i) {
+    out_ns[i] = i == 0 ? contest->found_ns : contest->greedy_ns;
+    out_mib[i] = i == 0 ? contest->found_mib : contest->greedy_mib;
+  }
   *out_error = contest->error;
   return BYOC_OK;
 }
@@ -725,7 +726,7 @@ static void test_c5_whole_plans_are_timed_on_each_device(void **state) {
       make_targets(&made, 1);
       made.backends[0].device_type = DEVICE;
       made_costs_t costs = {.scale = 1000};
-      contest_t contest = {.found_ns = 100000, .greedy_ns = 110000};
+      contest_t contest = {.found_ns = 100000, .greedy_ns = 110000, .has_native = true};
       byoc_estimator_t estimator = machine;
       estimator.devices = figures[build];
       const byoc_collage_options_t options = {
