@@ -46,8 +46,10 @@ static bool has_kind(const byoc_half_t *half, byoc_half_kind_t kind) {
 }
 
 static void emit_widening(const byoc_half_t *half, int indent) {
-  if (!has_kind(half, BYOC_HALF_LOADED) && !has_kind(half, BYOC_HALF_GATHERED)) return;
-  open_first(half, indent);
+  const bool has_places = has_kind(half, BYOC_HALF_LOADED);
+  if (!has_places && !has_kind(half, BYOC_HALF_GATHERED)) return;
+  if (has_places) open_first(half, indent);
+  if (!has_places) line(half, indent, "{\n");
   for (size_t i = 0; i < half->count; ++i) {
     const byoc_half_array_t *array = &half->arrays[i];
     if (!byoc_half_is_operand(array)) continue;
