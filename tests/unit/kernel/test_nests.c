@@ -326,6 +326,13 @@ static void products_of_bytes_are_dots(void **state) {
   expect_emitted("module {opset_import. = 17} { constant @w : i8[64,48] = splat 3"
                  " func @main(%x : u8[16,64]) -> (%y : ?) { %y = MatMulInteger@10(%x, @w) : ? return %y } }",
                  "byoc_dot4_unsigned(&");
+  // Four bytes of a row are loaded as one word, of u8 and of i8.
+  expect_emitted("module {opset_import. = 17} { constant @w : i8[64,48] = splat 3"
+                 " func @main(%x : u8[16,64]) -> (%y : ?) { %y = MatMulInteger@10(%x, @w) : ? return %y } }",
+                 "byoc_load_word((const uint8_t *)&");
+  expect_emitted("module {opset_import. = 17} { constant @w : u8[64,48] = splat 3"
+                 " func @main(%x : i8[16,64]) -> (%y : ?) { %y = MatMulInteger@10(%x, @w) : ? return %y } }",
+                 "byoc_load_word((const uint8_t *)&");
 }
 
 int main(void) {
