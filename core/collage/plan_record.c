@@ -290,20 +290,20 @@ byoc_status_t byoc_plan_record_decline(byoc_plan_recorder_t *recorder, uint32_t 
   return decline.node_count > 0 ? add_decline(plan, recorder->block, &decline, diag) : BYOC_OK;
 }
 
-byoc_status_t byoc_plan_record_fallback(byoc_plan_t *plan, size_t block, uint32_t region, const char *reason,
+byoc_status_t byoc_plan_record_fallback(byoc_plan_t *plan, size_t block, uint32_t number, const char *reason,
                                         byoc_diag_t *diag) {
-  if (plan == NULL || region == UINT32_MAX) return BYOC_OK;
+  if (plan == NULL || number == UINT32_MAX) return BYOC_OK;
   byoc_plan_block_t *row = &plan->blocks.data[block];
-  byoc_plan_region_t *falls_back = &row->regions.data[region];
-  falls_back->falls_back = true;
-  if (falls_back->candidate != UINT32_MAX) row->candidates.data[falls_back->candidate].is_chosen = false;
-  for (uint32_t i = 0; i < falls_back->node_count; ++i) row->nodes.data[falls_back->nodes[i]].region = UINT32_MAX;
-  byoc_plan_decline_t decline = {.target = falls_back->target,
-                                 .rule = falls_back->rule,
+  byoc_plan_region_t *region = &row->regions.data[number];
+  region->falls_back = true;
+  if (region->candidate != UINT32_MAX) row->candidates.data[region->candidate].is_chosen = false;
+  for (uint32_t i = 0; i < region->node_count; ++i) row->nodes.data[region->nodes[i]].region = UINT32_MAX;
+  byoc_plan_decline_t decline = {.target = region->target,
+                                 .rule = region->rule,
                                  .reason =
                                      byoc_arena_format(&plan->arena, "claimed it and declined it later: %s", reason),
-                                 .nodes = falls_back->nodes,
-                                 .node_count = falls_back->node_count};
+                                 .nodes = region->nodes,
+                                 .node_count = region->node_count};
   return decline.reason != NULL ? add_decline(plan, block, &decline, diag) : byoc_diag_out_of_memory(diag);
 }
 

@@ -247,8 +247,8 @@ static byoc_status_t find_owners(const byoc_host_program_t *program, const byoc_
 
 static void note_refusals(const byoc_cost_build_t *build, const byoc_pipeline_result_t *result,
                           byoc_cost_build_answer_t *out) {
-  for (size_t i = 0; i < result->falls_back.count; ++i) {
-    const byoc_declined_function_t *note = &result->falls_back.data[i];
+  for (size_t i = 0; i < result->declined.count; ++i) {
+    const byoc_declined_function_t *note = &result->declined.data[i];
     for (size_t p = 0; p < build->count; ++p) {
       if (strcmp(byoc_candidate_region(build->functions[p])->name, note->function) != 0) continue;
       out->partitions[p].is_fallback = true;

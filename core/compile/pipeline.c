@@ -12,6 +12,7 @@
 #include "core/collage/estimate.h"
 #include "core/collage/plan_record.h"
 #include "core/compile/call_work.h"
+#include "core/compile/declined.h"
 #include "core/compile/fallback.h"
 #include "core/compile/fused.h"
 #include "core/compile/placed.h"
@@ -32,7 +33,7 @@ void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t 
 }
 
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result) {
-  byoc_vector_deinit(&result->falls_back, result->plan.arena.allocator);
+  byoc_vector_deinit(&result->declined, result->plan.arena.allocator);
   byoc_host_program_destroy(result->program);
   result->program = NULL;
   byoc_placement_deinit(&result->placement);
@@ -54,7 +55,7 @@ typedef struct pipeline_t {
   byoc_pipeline_result_t *result;
   byoc_codegen_services_t services;
   byoc_progress_t progress;
-  size_t falls_back; // functions declined in this round
+  size_t declined_count; // functions, in this round
   byoc_placed_t placed;
   BYOC_VECTOR(reported_t) reported;
   uint64_t native_features;  // processor features that -mcpu of "c" allows
@@ -175,41 +176,11 @@ static byoc_status_t mark_region_declined(pipeline_t *p, const byoc_function_t *
   return BYOC_OK;
 }
 
-typedef struct give_back_t {
-  int64_t target;
-  int64_t *targets; // room for all of them
-} give_back_t;
-
-static bool mark_declined(void *self, byoc_node_t *node) {
-  const give_back_t *give_back = self;
-  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_declined, self);
-  size_t count = 0;
-  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
-  for (size_t i = 0; i < count; ++i) {
-    if (known[i] == give_back->target) return true;
-    give_back->targets[i] = known[i];
-  }
-  give_back->targets[count] = give_back->target;
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, give_back->targets, count + 1);
-}
-
-// What a backend hands back is its answer: no target is asked about these nodes in a later round.
-static bool mark_answered(void *self, byoc_node_t *node) {
-  if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_answered, self);
-  return byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 1);
-}
-
-static bool forget_answered(void *self, byoc_node_t *node) {
-  (void)self;
-  byoc_attributes_remove(&node->attributes, BYOC_ATTRIBUTE_ANSWERED);
-  return true;
-}
-
 static bool note_declined(byoc_pipeline_result_t *result, const char *function, const char *reason) {
   byoc_arena_t *arena = &result->plan.arena;
   const byoc_declined_function_t note = {byoc_arena_copy_string(arena, function),
                                          byoc_arena_copy_string(arena, reason)};
-  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->falls_back, arena->allocator, note);
+  return note.function != NULL && note.reason != NULL && byoc_vector_push(&result->declined, arena->allocator, note);
 }
 
 // Puts a body back where it was called: rewritten by the backend, or as it was.
@@ -217,13 +188,10 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
   byoc_function_t *function = result->function;
   bool ok = byoc_attributes_set_int(&function->attributes, BYOC_ATTRIBUTE_INLINE, 1) &&
             byoc_block_walk(function->body, mark_callee_inline, NULL);
-  if (result->answer == BYOC_CODEGEN_HANDED_BACK) ok = ok && byoc_block_walk(function->body, mark_answered, NULL);
+  if (result->answer == BYOC_CODEGEN_HANDED_BACK) ok = ok && byoc_mark_answered(function->body);
   if (result->answer == BYOC_CODEGEN_DECLINED) {
-    give_back_t give_back = {.target = target->index};
-    give_back.targets = byoc_allocate(p->allocator, p->options->targets->targets.count + 1, sizeof(int64_t));
-    ok = ok && give_back.targets != NULL && byoc_block_walk(function->body, mark_declined, &give_back);
-    byoc_free(p->allocator, give_back.targets);
-    p->falls_back += 1;
+    ok = ok && byoc_mark_declined(function->body, target, p->options->targets->targets.count, p->allocator);
+    p->declined_count += 1;
     ok = ok && note_declined(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_declined(p, function, result->reason));
     byoc_log(BYOC_LOG_INFO, "%s declined '%s' after claiming it: %s", target->kind->name, function->name,
@@ -438,12 +406,12 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
   size_t most = most_rounds(p);
   for (size_t round = 0;; ++round) {
     if (round == most) {
-      const byoc_declined_function_t *last = &p->result->falls_back.data[p->result->falls_back.count - 1];
+      const byoc_declined_function_t *last = &p->result->declined.data[p->result->declined.count - 1];
       return byoc_diag_error(p->diag, BYOC_INVALID_DATA,
                              "targets still decline functions in round %zu of partitioning: '%s' was the last one (%s)",
                              round, last->function, last->reason);
     }
-    p->falls_back = 0;
+    p->declined_count = 0;
     BYOC_RETURN_IF_ERROR(begin(p, "place"));
     BYOC_RETURN_IF_ERROR(place(p, round));
     if (ends_after(p, BYOC_BUILD_PLACED)) return BYOC_OK;
@@ -452,15 +420,13 @@ static byoc_status_t place_and_generate(pipeline_t *p) {
       BYOC_RETURN_IF_ERROR(generate_for(p, p->options->targets->targets.data[t]));
     }
     BYOC_RETURN_IF_ERROR(finish_round(p));
-    if (p->falls_back > 0) continue;
+    if (p->declined_count > 0) continue;
     size_t written = 0;
     BYOC_RETURN_IF_ERROR(write_out_left(p, &written));
     if (written == 0) break;
     most += most_rounds(p);
   }
-  for (size_t f = 0; f < p->module->functions.count; ++f) {
-    (void)byoc_block_walk(p->module->functions.data[f]->body, forget_answered, NULL);
-  }
+  byoc_forget_answered(p->module);
   byoc_plan_record_finish(plan);
   return byoc_pass_print_after("generate", (byoc_pass_subject_t){.module = p->module}, &p->options->passes, p->diag);
 }

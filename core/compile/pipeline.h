@@ -55,7 +55,7 @@ typedef struct byoc_pipeline_result_t {
   byoc_plan_t plan;                    // the regions, and the reasons
   byoc_host_program_t *program;        // NULL if the pipeline ended before it
   byoc_string_t required_cpu_features; // space-separated: features that backends need and that -mcpu of "c" allows
-  BYOC_VECTOR(byoc_declined_function_t) falls_back;
+  BYOC_VECTOR(byoc_declined_function_t) declined;
 } byoc_pipeline_result_t;
 void byoc_pipeline_result_init(byoc_pipeline_result_t *result, byoc_allocator_t allocator);
 void byoc_pipeline_result_deinit(byoc_pipeline_result_t *result);

@@ -98,9 +98,9 @@ static byoc_status_t expand_tokenizer(byoc_node_t *node, byoc_diag_t *diag, bool
     some = byoc_write_plain(&w, "Mul", some, byoc_write_vector(&w, "marks", BYOC_DTYPE_I64, 1, &two));
     most = byoc_write_plain(&w, "Add", most, some);
   }
-  byoc_value_t *room = byoc_write_scratch(&w, x, most);
-  byoc_value_t *operands[] = {x, room, given[1], given[2], byoc_write_strings(&w, "padding", 1, &padding)};
-  if (!w.failed) type = byoc_type_tensor(arena, BYOC_DTYPE_STRING, room->type->rank, room->type->dims);
+  byoc_value_t *scratch = byoc_write_scratch(&w, x, most);
+  byoc_value_t *operands[] = {x, scratch, given[1], given[2], byoc_write_strings(&w, "padding", 1, &padding)};
+  if (!w.failed) type = byoc_type_tensor(arena, BYOC_DTYPE_STRING, scratch->type->rank, scratch->type->dims);
   return byoc_write_end(&w, byoc_write_string(&w, "tokens", operands, 5, type), out_changed);
 }
 

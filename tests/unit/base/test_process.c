@@ -158,6 +158,16 @@ static void grandchild_may_keep_the_pipe(void **state) {
   byoc_string_deinit(&r.output);
 }
 
+// A file that may be executed but is not a program. The caller frees its path.
+static char *write_garbage(const char *folder) {
+  static const char garbage[] = "\x7f"
+                                "ELFgarbage";
+  char *path = byoc_path_join(byoc_allocator_system(), folder, "garbage");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write_atomic(path, garbage, sizeof(garbage) - 1, 0755, &diag), &diag);
+  return path;
+}
+
 static void missing_programs(void **state) {
   (void)state;
   run_t r = run((const char *const[]){"byoc-no-such-program", NULL}, NULL);
@@ -174,14 +184,7 @@ static void missing_programs(void **state) {
   byoc_string_deinit(&r.output);
 
   // A file that may be executed but is not a program.
-  char *folder = byoc_test_folder();
-  char *path = byoc_path_join(byoc_allocator_system(), folder, "garbage");
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write_atomic(path,
-                                      "\x7f"
-                                      "ELFgarbage",
-                                      11, 0755, &diag),
-               &diag);
+  char *folder = byoc_test_folder(), *path = write_garbage(folder);
   r = run((const char *const[]){path, NULL}, NULL);
   byoc_test_error(r.status, BYOC_IO, &r.diag, "Exec format error");
   byoc_string_deinit(&r.output);
@@ -192,14 +195,7 @@ static void missing_programs(void **state) {
 // Whether a program ran, failed to start, or was not there, what was opened for it is closed.
 static void no_file_stays_open(void **state) {
   (void)state;
-  char *folder = byoc_test_folder();
-  char *path = byoc_path_join(byoc_allocator_system(), folder, "garbage");
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write_atomic(path,
-                                      "\x7f"
-                                      "ELFgarbage",
-                                      11, 0755, &diag),
-               &diag);
+  char *folder = byoc_test_folder(), *path = write_garbage(folder);
   const char *const programs[] = {"true", "byoc-no-such-program", path};
   for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
     const size_t before = byoc_test_count_entries("/proc/self/fd");

@@ -63,17 +63,17 @@ byoc_value_t *byoc_write_scratch(byoc_writer_t *w, byoc_value_t *x, byoc_value_t
   byoc_value_t *sizes[] = {byoc_write_node(w, "", "Shape", x, NULL, NULL, NULL, 0), places};
   w->failed |= !places;
   byoc_node_t *joined = byoc_write_many(w, "", "Concat", sizes, 2, 1, &axis, 1);
-  byoc_value_t *room =
+  byoc_value_t *scratch =
       byoc_write_node(w, "", "ConstantOfShape", joined ? joined->results[0] : NULL, NULL, NULL, NULL, 0);
-  if (room == NULL || !byoc_is_ranked(declared) || declared->rank != room->type->rank) return room;
+  if (scratch == NULL || !byoc_is_ranked(declared) || declared->rank != scratch->type->rank) return scratch;
   byoc_dim_t dims[BYOC_MAX_RANK];
   for (int32_t d = 0; d < declared->rank; ++d)
-    dims[d] = byoc_dim_is_constant(declared->dims[d]) ? declared->dims[d] : room->type->dims[d];
+    dims[d] = byoc_dim_is_constant(declared->dims[d]) ? declared->dims[d] : scratch->type->dims[d];
   const byoc_type_t *type =
-      byoc_type_tensor(&w->node->function->module->arena, room->type->dtype, declared->rank, dims);
+      byoc_type_tensor(&w->node->function->module->arena, scratch->type->dtype, declared->rank, dims);
   w->failed |= type == NULL;
-  if (type != NULL) room->type = type;
-  return room;
+  if (type != NULL) scratch->type = type;
+  return scratch;
 }
 
 // The shape of `type` with another element type.
@@ -164,9 +164,9 @@ static byoc_status_t expand_normalizer(byoc_node_t *node, byoc_diag_t *diag, boo
   const int64_t settings[] = {byoc_node_int(node, "is_case_sensitive"), byoc_node_choice(node, "case_change_action")};
   *out_changed = false;
   bool failed = false;
-  byoc_dim_t room = x->dims[x->rank - 1], one = byoc_dim_constant(1);
-  room = byoc_dim_binary(arena, BYOC_DIM_ADD, room, one, &failed);
-  const byoc_type_t *types[] = {byoc_type_tensor(arena, BYOC_DTYPE_STRING, 1, &room),
+  byoc_dim_t extent = x->dims[x->rank - 1], one = byoc_dim_constant(1);
+  extent = byoc_dim_binary(arena, BYOC_DIM_ADD, extent, one, &failed);
+  const byoc_type_t *types[] = {byoc_type_tensor(arena, BYOC_DTYPE_STRING, 1, &extent),
                                 byoc_type_tensor(arena, BYOC_DTYPE_I64, 1, &one)};
   byoc_value_t *operands[] = {node->operands[0],
                               byoc_write_strings(&w, "stopwords", stop ? stop->count : 0, stop ? stop->strings : NULL),
@@ -211,10 +211,10 @@ static byoc_status_t expand_split(byoc_node_t *node, byoc_diag_t *diag, bool *ou
                               byoc_write_vector(&w, "maxsplit", BYOC_DTYPE_I64, 1, &most)};
   byoc_value_t *counting[] = {x, settings[0], settings[1]};
   byoc_value_t *counts = byoc_write_string(&w, "split_count", counting, 3, as_type(&w, x->type, BYOC_DTYPE_I64));
-  byoc_value_t *room = byoc_write_scratch(&w, x, byoc_write_most(&w, counts));
-  byoc_value_t *splitting[] = {x, room, settings[0], settings[1]};
+  byoc_value_t *scratch = byoc_write_scratch(&w, x, byoc_write_most(&w, counts));
+  byoc_value_t *splitting[] = {x, scratch, settings[0], settings[1]};
   byoc_value_t *parts =
-      w.failed ? NULL : byoc_write_string(&w, "split", splitting, 4, as_type(&w, room->type, BYOC_DTYPE_STRING));
+      w.failed ? NULL : byoc_write_string(&w, "split", splitting, 4, as_type(&w, scratch->type, BYOC_DTYPE_STRING));
   if (parts && byoc_has_result(node, 1) && !byoc_value_replace_uses(node->results[1], counts)) w.failed = true;
   return byoc_write_end(&w, parts, out_changed);
 }
