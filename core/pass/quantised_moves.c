@@ -16,10 +16,11 @@ static bool moves_data(const byoc_node_t *node) {
          node->block_count == 0;
 }
 
-// Resize that picks elements, and no others.
+// A Resize or Upsample that picks elements, and no other.
 static bool is_nearest(const byoc_node_t *node) {
-  if (!byoc_node_is_onnx(node, "Resize") && !byoc_node_is_onnx(node, "Upsample")) return false;
-  const byoc_attribute_t *coordinates = byoc_node_given(node, "coordinate_transformation_mode");
+  const bool is_resize = byoc_node_is_onnx(node, "Resize");
+  if (!is_resize && !byoc_node_is_onnx(node, "Upsample")) return false;
+  const byoc_attribute_t *coordinates = is_resize ? byoc_node_given(node, "coordinate_transformation_mode") : NULL;
   if (coordinates != NULL && strcmp(coordinates->s, "tf_crop_and_resize") == 0) return false;
   const byoc_attribute_t *mode = byoc_node_given(node, "mode");
   return mode == NULL || strcmp(mode->s, "nearest") == 0;
