@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, of IDLE, which takes nothing,
-# of DRIVER, a good driver, and of STREAMS, a good driver without kernels; and its exit codes.
+# of GROUPS, whose group rule takes operators for some regions only, of DRIVER, a good driver, and of STREAMS, a good
+# driver without kernels; and its exit codes.
 
 # run(code arguments...): expects the exit code; `output` and `errors` are what it printed.
 function(run code)
@@ -32,6 +33,12 @@ run(1 ${BAD} --rule=options)
 expect(output "\nfailed +options.described [^\n]*\n +bad -level has no help\n +bad -level states no default\n")
 run(0 ${BAD} --rule=options --waive=options.described:later)
 expect(output "\nwaived +options.described .*\n1 rule: 0 passed, 0 failed, 1 waived\n$")
+# A warning fails no rule, and is shown in each format.
+set(warning "warning: Flatten: accept takes it, and generate gives back [0-9]+ of [0-9]+ regions with it, such as Flatten\\(")
+run(0 ${GROUPS} --rule=rules.kept)
+expect(output "\npassed +rules.kept [^\n]*\n( +warning: [^\n]*\n)* +${warning}")
+run(0 ${GROUPS} --rule=rules.kept --format=tap)
+expect(output "\nok 1 - rules.kept [^\n]*\n(# warning: [^\n]*\n)*# ${warning}")
 
 run(1 ${BAD} --rule=options --rule=file.needs --format=tap)
 expect(output "^TAP version 14\n1\\.\\.2\nok 1 - file.needs [^\n]*\nnot ok 2 - options.described ")

@@ -51,6 +51,15 @@ void check_property(check_t *check, const char *format, ...) {
   add_line(check->answer->facts, sizeof(check->answer->facts), text);
 }
 
+void check_warn(check_t *check, const char *format, ...) {
+  char text[1024] = CHECK_WARNING;
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text + strlen(text), sizeof(text) - strlen(text), format, arguments);
+  va_end(arguments);
+  add_line(check->answer->facts, sizeof(check->answer->facts), text);
+}
+
 void check_doing(check_t *check, const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -114,6 +114,9 @@ void check_needs_code(check_t *check);
 void check_doing(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // A line for the report that is no failure.
 void check_property(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+// A line for the report that is no failure, and is always shown.
+#define CHECK_WARNING "warning: "
+void check_warn(check_t *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // Was the rule, or this part of it ("operators.values/nan"), waived by --waive?
 bool check_is_waived(const check_t *check, const char *id);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about hooks: they come back, keep no views, and accept is re-entrant where the plugin says so.
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,13 +23,31 @@ static void build(trial_t *trial, byoc_build_extent_t extent, byoc_allocator_t a
 
 // ---- coming back ----
 
+// A mistake is told once for each hook.
+static bool is_told(const check_t *check, const char *hook) {
+  return strstr(check->answer->findings, hook) != NULL;
+}
+
+static void judge_answer(void *self, const char *hook, int32_t accepted) {
+  if (accepted == 0 || accepted == 1 || is_told(self, hook)) return;
+  check_fail(self, "%s answered %d: it must answer 1 (the target takes the region) or 0 (it does not)", hook,
+             (int)accepted);
+}
+
+static void judge_error(void *self, const char *hook, double error) {
+  if ((error >= 0 && error < HUGE_VAL) || is_told(self, hook)) return;
+  check_fail(self, "%s returned %g: it must return 0 or the largest error, relative to the magnitude of a tensor", hook,
+             error);
+}
+
 static void come_back(trial_t *trial) {
   trial_add_usual(trial, MOST_SPECIMENS);
+  (void)byoc_target_relative_error(trial->target);
   build(trial, BYOC_BUILD_GENERATED, byoc_allocator_system(), "compiling specimens of its rules");
 }
 
 void check_hooks_return(check_t *check) {
-  const hook_watch_t watch = {0};
+  const hook_watch_t watch = {.self = check, .answered = judge_answer, .stated_error = judge_error};
   const byoc_target_registry_t kinds = hooks_watched(check, &watch);
   trial_each(check, &kinds, false, come_back);
 }
@@ -51,8 +70,8 @@ static bool give_answer(void *self, int32_t *out_accepted) {
   return true;
 }
 
-static void keep_answer(void *self, int32_t accepted) {
-  (void)self;
+static void keep_answer(void *self, const char *hook, int32_t accepted) {
+  (void)self, (void)hook;
   if (record.gives) return;
   if (record.count == record.capacity) {
     record.capacity = record.capacity * 2 + 64;

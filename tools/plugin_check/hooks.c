@@ -78,6 +78,7 @@ static double relative_error(void *self, const byoc_target_t *target) {
   enter(w, text, sizeof(text), "relative_error", NULL);
   const double error = w->original->relative_error(w->original->self, target);
   leave(w, text);
+  if (w->watch->stated_error != NULL) w->watch->stated_error(w->watch->self, text, error);
   return error;
 }
 
@@ -102,7 +103,7 @@ static void accept(ffi_cif *cif, void *result, void **arguments, void *rule) {
     enter(w, text, sizeof(text), NULL, of->original->name);
     accepted = of->original->accept(w->original->self, region);
     leave(w, text);
-    if (w->watch->answered != NULL) w->watch->answered(w->watch->self, accepted);
+    if (w->watch->answered != NULL) w->watch->answered(w->watch->self, text, accepted);
   }
   *(ffi_sarg *)result = accepted;
 }

@@ -12,8 +12,10 @@ typedef struct hook_watch_t {
   void (*leave)(void *self, const char *hook);
   // Answers instead of accept, if it returns true. NULL: the plugin does.
   bool (*answer)(void *self, int32_t *out_accepted);
-  // Is told what accept of the plugin answered. May be NULL.
-  void (*answered)(void *self, int32_t accepted);
+  // Is told what accept of the plugin answered; `hook` as above. May be NULL.
+  void (*answered)(void *self, const char *hook, int32_t accepted);
+  // Is told what the hook relative_error of the plugin returned. May be NULL.
+  void (*stated_error)(void *self, const char *hook, double error);
 } hook_watch_t;
 
 // Target kinds of the loaded plugin with watched hooks, and the other kinds as they are. They live until the rule ends,

@@ -18,6 +18,15 @@ static void for_each_line(const char *lines, void (*visit)(void *self, const cha
   }
 }
 
+static bool is_warning(const char *line) {
+  return strncmp(line, CHECK_WARNING, strlen(CHECK_WARNING)) == 0;
+}
+
+// `self`: in front of the line.
+static void print_warning(void *self, const char *line, int size) {
+  if (is_warning(line)) byoc_print("%s%.*s\n", (const char *)self, size, line);
+}
+
 static void print_line(void *self, const char *line, int size) {
   byoc_print("%s%.*s\n", (const char *)self, size, line);
 }
@@ -36,7 +45,7 @@ static void add_text(const check_report_t *report, const check_result_t *result)
              result->rule->rows);
   const bool shows_facts = report->check->keeps_messages || result->verdict == CHECK_SKIPPED;
   for_each_line(result->findings, print_line, indent);
-  if (shows_facts) for_each_line(result->facts, print_line, indent);
+  for_each_line(result->facts, shows_facts ? print_line : print_warning, indent);
 }
 
 static void end_text(const check_report_t *report) {
@@ -67,6 +76,8 @@ static void add_tap(const check_report_t *report, const check_result_t *result) 
   // TAP's directive for a failure that is expected.
   if (result->verdict == CHECK_WAIVED) byoc_print(" # TODO waived");
   byoc_print("%s\n", "");
+  static char comment[] = "# ";
+  for_each_line(result->facts, print_warning, comment);
   if (!is_bad) return;
   byoc_print("  ---\n");
   byoc_print("  rows: %s\n", result->rule->rows);

@@ -55,6 +55,12 @@
 #ifndef GENERATE_FIRST
 #define GENERATE_FIRST
 #endif
+#ifndef DECLINES // of generate, for each function
+#define DECLINES(region)
+#endif
+#ifndef RELATIVE_ERROR // a hook; NULL: none
+#define RELATIVE_ERROR NULL
+#endif
 #ifndef GENERATE // the slot of the backend
 #define GENERATE generate
 #endif
@@ -144,6 +150,7 @@ __attribute__((unused)) static int32_t generate(void *self, byoc_codegen_t *code
     byoc_function_t *function = api->function_at(codegen, i);
     byoc_region_t *region = api->match(codegen, function, NULL, PATTERN);
     if (region == NULL) return api->error(codegen, BYOC_INTERNAL, "a function is not what the rule took");
+    DECLINES(region)
     const int32_t status =
         write_kernel(codegen, function, host->graph->node_operator(host->region->node(region, "op")));
     if (status != BYOC_OK) return status;
@@ -161,7 +168,8 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .rules = rules,
                                        .rule_count = 1,
                                        .rule_stride = sizeof(rules[0]),
-                                       .generate = GENERATE};
+                                       .generate = GENERATE,
+                                       .relative_error = RELATIVE_ERROR};
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
   static const byoc_backend_t *const backends[] = {&backend};
