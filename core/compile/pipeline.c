@@ -13,6 +13,7 @@
 #include "core/collage/plan_record.h"
 #include "core/compile/call_work.h"
 #include "core/compile/declined.h"
+#include "core/compile/engine_trial.h"
 #include "core/compile/fallback.h"
 #include "core/compile/fused.h"
 #include "core/compile/placed.h"
@@ -595,6 +596,44 @@ static const char *find_vendor(const byoc_target_list_t *targets, char buffer[13
   return is_here ? byoc_cpu_vendor(buffer) : NULL;
 }
 
+// Everything between the simplified module and the code of backends.
+static byoc_status_t compile_regions(pipeline_t *p, const bool *uses_engine) {
+  const byoc_pipeline_options_t *o = p->options;
+  if (o->fallback) BYOC_RETURN_IF_ERROR(byoc_fallback_add(p->module, o->targets, uses_engine, p->diag));
+  BYOC_RETURN_IF_ERROR(byoc_pass_run(byoc_pass_find("spread-devices"), p->module, &o->passes, p->diag, NULL));
+  BYOC_RETURN_IF_ERROR(byoc_host_check_pairs(p->module, o->pairs, o->pair_count, p->allocator, p->diag));
+  if (ends_after(p, BYOC_BUILD_SIMPLIFIED)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(place_and_generate(p));
+  return o->fallback && !ends_after(p, BYOC_BUILD_PLACED) ? byoc_fallback_check(p->module, p->diag) : BYOC_OK;
+}
+
+// In a child process, which needs to change nothing back.
+static byoc_status_t try_regions(void *self, const bool *uses_engine, byoc_diag_t *diag) {
+  static const byoc_build_watcher_t nobody;
+  pipeline_t *p = self;
+  byoc_pipeline_options_t options = *p->options;
+  options.watcher = &nobody;
+  options.passes.print_after = NULL;
+  if (options.extent == BYOC_BUILD_PLACED) options.extent = BYOC_BUILD_GENERATED;
+  p->options = &options;
+  p->diag = diag;
+  return compile_regions(p, uses_engine);
+}
+
+// A plan without engines is for targets that have some.
+static byoc_status_t find_engines(pipeline_t *p, bool **out_uses_engine) {
+  const byoc_target_list_t *targets = p->options->targets;
+  *out_uses_engine = NULL;
+  if (!p->options->fallback || ends_after(p, BYOC_BUILD_SIMPLIFIED)) return BYOC_OK;
+  bool *uses_engine = BYOC_ARENA_ARRAY(&p->module->arena, bool, targets->targets.count);
+  if (uses_engine == NULL) return byoc_diag_out_of_memory(p->diag);
+  const byoc_engine_trial_t trial = {
+      .module = p->module, .targets = targets, .compile = try_regions, .self = p, .allocator = p->allocator};
+  BYOC_RETURN_IF_ERROR(byoc_engine_trial_run(&trial, p->diag, uses_engine));
+  *out_uses_engine = uses_engine;
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline_options_t *options,
                                 byoc_allocator_t allocator, byoc_diag_t *diag, byoc_pipeline_result_t *result) {
   pipeline_t p = {.module = module, .options = options, .allocator = allocator, .diag = diag, .result = result};
@@ -636,12 +675,10 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status == BYOC_OK && sunk > 0) status = byoc_pass_run(byoc_pass_find("simplify"), module, &passes, diag, NULL);
   if (status == BYOC_OK) status = byoc_fused_settle(module, &passes, diag);
   if (status == BYOC_OK && options->passes.stream_axis != NULL) status = take_parts(&p);
-  if (status == BYOC_OK && options->fallback) status = byoc_fallback_add(module, options->targets, diag);
-  if (status == BYOC_OK) status = byoc_pass_run(byoc_pass_find("spread-devices"), module, &passes, diag, NULL);
-  if (status == BYOC_OK) status = byoc_host_check_pairs(module, options->pairs, options->pair_count, allocator, diag);
-  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_SIMPLIFIED)) goto cleanup;
-  status = place_and_generate(&p);
-  if (status != BYOC_OK || ends_after(&p, BYOC_BUILD_PLACED) || ends_after(&p, BYOC_BUILD_GENERATED)) goto cleanup;
+  bool *uses_engine = NULL;
+  if (status == BYOC_OK) status = find_engines(&p, &uses_engine);
+  if (status == BYOC_OK) status = compile_regions(&p, uses_engine);
+  if (status != BYOC_OK || options->extent != BYOC_BUILD_ALL) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
   byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);

@@ -33,7 +33,7 @@ typedef struct byoc_pipeline_options_t {
   byoc_pass_options_t passes;        // what to print after which pass; "place" and "generate" are steps, not passes
   byoc_build_extent_t extent;        // below BYOC_BUILD_ALL the module is left there, and there is no program
   byoc_placer_t placer;              // for the first round; place NULL: greedy. Later rounds are greedy
-  bool fallback;                     // add a plan without devices (core/compile/fallback.h)
+  bool fallback;                     // add plans without devices and engines (core/compile/fallback.h)
   bool is_simplified;                // the module is simplified already: begin with placing
   const byoc_build_watcher_t *watcher;
   const byoc_host_pair_t *pairs; // outputs that may be written over inputs

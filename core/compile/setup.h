@@ -59,7 +59,7 @@ typedef struct byoc_setup_options_t {
   const char *layout;           // "blocked" (if targets claim such layouts) or "plain"; NULL: blocked
   int64_t queue_count;          // of each device; 0: one
   const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
-  bool fallback;                // add a plan without devices
+  bool fallback;                // add plans without devices and engines
   bool trace;                   // the artifact can report the results of each instruction
   bool as_source;               // it is C source for any processor: none of the installed targets but "c" by default
   const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none

@@ -255,6 +255,11 @@ int32_t byoc_check_devices(const byoc_call_t *call) {
   return BYOC_OK;
 }
 
+int32_t byoc_check_engines(const byoc_call_t *call) {
+  *(bool *)call->tensors[0].data = call->runtime->has_engines != 0;
+  return BYOC_OK;
+}
+
 int32_t byoc_check_threads(const byoc_call_t *call) {
   *(bool *)call->tensors[1].data = call->runtime->thread_count >= *(const int64_t *)call->tensors[0].data;
   return BYOC_OK;
@@ -265,5 +270,6 @@ byoc_packed_function_t byoc_check_find(const char *symbol) {
   if (strcmp(symbol, BYOC_CHECK_RANGE) == 0) return byoc_check_range;
   if (strcmp(symbol, BYOC_CHECK_FAIL) == 0) return byoc_check_fail;
   if (strcmp(symbol, BYOC_CHECK_THREADS) == 0) return byoc_check_threads;
+  if (strcmp(symbol, BYOC_CHECK_ENGINES) == 0) return byoc_check_engines;
   return strcmp(symbol, BYOC_CHECK_DEVICES) == 0 ? byoc_check_devices : NULL;
 }

@@ -9,6 +9,7 @@
 #define BYOC_CHECK_RANGE   "byoc_check_range"
 #define BYOC_CHECK_FAIL    "byoc_check_fail"
 #define BYOC_CHECK_DEVICES "byoc_check_devices"
+#define BYOC_CHECK_ENGINES "byoc_check_engines"
 #define BYOC_CHECK_THREADS "byoc_check_threads"
 
 // A packed function without results. Its operands are i64[k], the dimensions that were computed; i64[k], those that the
@@ -45,6 +46,8 @@ BYOC_PACKED int32_t byoc_check_fail(const byoc_call_t *call);
 
 // A packed function without operands. Its result, a bool, says whether the program's devices have started.
 BYOC_PACKED int32_t byoc_check_devices(const byoc_call_t *call);
+// The same for its engines.
+BYOC_PACKED int32_t byoc_check_engines(const byoc_call_t *call);
 
 // A packed function. Its operand is i64[1], a number of threads; its result, a bool, says whether the context has that
 // many.

@@ -316,6 +316,7 @@ static int32_t verify_if_asked(const byoc_model_t *model) {
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
+// Writes the reason of a failure into the thread's error text.
 static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   const byoc_model_engine_t *engine = &context->model->engines[index];
   const byoc_engine_t *table = engine->table;
@@ -334,6 +335,24 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
   if (status == BYOC_OK) return BYOC_OK;
   context->shared.instances[index] = NULL;
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));
+}
+
+// The engines that have started end where another one cannot start and the plan without engines runs.
+static int32_t create_engines(byoc_model_context_t *context) {
+  const byoc_model_t *model = context->model;
+  byoc_context_t *shared = &context->shared;
+  int32_t status = BYOC_OK;
+  for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
+  shared->runtime.has_engines = status == BYOC_OK;
+  if (status == BYOC_OK || !model->has_engine_fallback) return status;
+  for (uint32_t i = 0; i < model->engine_count; i++) {
+    if (shared->instances[i] != NULL) model->engines[i].table->destroy(shared->instances[i]);
+    shared->instances[i] = NULL;
+  }
+  const char *reason = byoc_thread_text(false);
+  (void)snprintf(context->error, sizeof(context->error), "%s; the plan without engines runs",
+                 reason != NULL ? reason : "an engine cannot start");
+  return BYOC_OK;
 }
 
 // Comes after everything else that can fail: until then a rank that fails can inform the others.
@@ -409,8 +428,10 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
       status = create_error(status, "setting up '%s': %s", model->setups[i].name, byoc_model_reason(context, status));
     }
   }
-  for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
-  if (status == BYOC_OK && model->on_devices != NULL) status = open_devices(context, &known);
+  if (status == BYOC_OK) status = create_engines(context);
+  // The plan without engines has no devices either.
+  const bool may_use_devices = model->has_engine_fallback == 0 || context->shared.runtime.has_engines != 0;
+  if (status == BYOC_OK && model->on_devices != NULL && may_use_devices) status = open_devices(context, &known);
   if (status == BYOC_OK) {
     status = compare_builds(context);
   } else {

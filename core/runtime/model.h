@@ -74,6 +74,7 @@ typedef struct byoc_model_t {
   const byoc_model_range_t *cached; // zero in a new context
   uint32_t cached_count;
   const byoc_model_engine_t *engines;
+  uint32_t has_engine_fallback; // 1: without engines, the program has another branch (byoc_check_engines)
   const byoc_model_setup_t *setups;
   const char *const *steps; // by instruction: the node that it computes, for errors and profiles
 

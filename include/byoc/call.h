@@ -84,6 +84,11 @@ typedef struct byoc_runtime_t {
   // BYOC_CANCELLED then; its results are not used. It stays 1 until the run has ended. May be NULL itself: runs have no
   // limit; or beyond struct_size. Since minor 5.
   int32_t (*is_ending)(void *self);
+
+  // 1: the engines that the host program names have started. 0: one has not, and the program's alternative runs, if it
+  // has one. Only the host program reads it. Since minor 5.
+  uint32_t has_engines;
+  uint32_t reserved_engines; // 0
 } byoc_runtime_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.

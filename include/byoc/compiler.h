@@ -165,7 +165,7 @@ typedef struct byoc_compiler_build_t {
   // 0 or 1:
   uint32_t profile;    // the artifact has a profile entry
   uint32_t trace;      // and a trace entry
-  uint32_t fallback;   // and a plan without devices
+  uint32_t fallback;   // and plans without devices and engines
   uint32_t huge_pages; // weights are copied to huge pages when a context is made
   int32_t verbosity;   // the least severe diagnostics to keep: BYOC_COMPILER_*; 0: warnings
   // Callbacks; any may be NULL. They are called during byoc_compiler_build, one at a time, mostly on its thread, and

@@ -95,41 +95,43 @@ static void print_reason(const char *required, const byoc_plan_t *plan, const by
 
 // Operators that the build itself put between those of the model.
 static bool is_of_build(const byoc_plan_node_t *node) {
-  static const char *const names[] = {"byoc::ToBlocked",  "byoc::FromBlocked",  "byoc::OnDevice",
-                                      "byoc::DeviceCopy", "byoc::DevicesReady", "byoc::ThreadsAtLeast"};
+  static const char *const names[] = {"byoc::ToBlocked",     "byoc::FromBlocked",  "byoc::OnDevice",
+                                      "byoc::DeviceCopy",    "byoc::DevicesReady", "byoc::EnginesReady",
+                                      "byoc::ThreadsAtLeast"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
     if (strcmp(node->op, names[i]) == 0) return true;
   }
   return strcmp(node->name, BYOC_VARIANT_NODES) == 0 || strcmp(node->name, BYOC_THREAD_NODES) == 0;
 }
 
-// The block of --fallback that chooses between the two plans: it has nothing but the question and the choice. NULL:
-// none.
-static const byoc_plan_block_t *find_choice(const byoc_plan_t *plan) {
-  for (size_t b = 0; b < plan->blocks.count; ++b) {
-    const byoc_plan_block_t *block = &plan->blocks.data[b];
-    if (block->nodes.count == 2 && strcmp(block->nodes.data[0].op, "byoc::DevicesReady") == 0) return block;
-  }
-  return NULL;
+// A block of --fallback that chooses between two plans has nothing but the question and the choice.
+static bool is_choice(const byoc_plan_block_t *block) {
+  if (block->nodes.count != 2) return false;
+  const char *op = block->nodes.data[0].op;
+  return strcmp(op, "byoc::DevicesReady") == 0 || strcmp(op, "byoc::EnginesReady") == 0;
 }
 
-// --require is about the targets of the first plan: not about the choice of a variant, nor the plan without devices.
-static bool is_of_fallback(const byoc_plan_block_t *choice, const byoc_plan_block_t *block) {
+// --require is about the targets of the first plan: not about the choice of a variant, nor the plans without devices or
+// engines.
+static bool is_of_fallback(const byoc_plan_t *plan, const byoc_plan_block_t *block) {
   char name[512];
-  if (choice == NULL || block == choice) return choice != NULL;
-  const int size = snprintf(name, sizeof(name), "%s/If_1.else_branch", choice->name);
-  return strncmp(block->name, name, (size_t)size) == 0;
+  if (is_choice(block)) return true;
+  for (size_t b = 0; b < plan->blocks.count; ++b) {
+    if (!is_choice(&plan->blocks.data[b])) continue;
+    const int size = snprintf(name, sizeof(name), "%s/If_1.else_branch", plan->blocks.data[b].name);
+    if (strncmp(block->name, name, (size_t)size) == 0) return true;
+  }
+  return false;
 }
 
 byoc_status_t byoc_require_placed(const char *required, const byoc_plan_t *plan, byoc_diag_t *diag) {
   byoc_string_t text;
   byoc_string_init(&text, plan->arena.allocator);
-  const byoc_plan_block_t *choice = find_choice(plan);
   size_t count = 0, total = 0;
   for (size_t b = 0; b < plan->blocks.count; ++b) {
     const byoc_plan_block_t *block = &plan->blocks.data[b];
     for (uint32_t n = 0; n < block->nodes.count; ++n) {
-      if (is_of_fallback(choice, block) || is_of_build(&block->nodes.data[n])) continue;
+      if (is_of_fallback(plan, block) || is_of_build(&block->nodes.data[n])) continue;
       ++total;
       byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, n);
       if (is_required(required, plan->targets.data[assignment.target])) continue;

@@ -30,7 +30,7 @@ typedef struct byoc_session_options_t {
   bool greedy_by_default;               // for subcommands that are not about speed
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
-  bool fallback;                        // add a plan without devices
+  bool fallback;                        // add plans without devices and engines
   bool trace;                           // artifacts can report what each instruction makes
   bool as_source;                       // the artifact is C source (core/compile/setup.h)
   const char *shard;                    // "megatron" or a file (core/pass/shard_spec.h); NULL: not given
@@ -100,7 +100,7 @@ typedef struct byoc_session_options_t {
 #define BYOC_FALLBACK_ROW(options)                                                                                     \
   {                                                                                                                    \
     "fallback", 0, BYOC_OPT_FLAG, &(options).fallback, "",                                                             \
-        "add a plan without devices, which runs if a device of the first plan cannot start"                            \
+        "add plans without devices and without engines, which run if one of the first plan cannot start"               \
   }
 // For commands that are about speed.
 #define BYOC_INSTALLED_TARGETS "$BYOC_TARGET, else the best that are installed"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/compose/c/host_c.h"
+#include "core/runtime/check.h"
 
 // A tensor of fixed dimensions gives them no names.
 #define NO_DIM_NAMES "host_no_dim_names"
@@ -491,6 +492,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
         ".constants = host_constants,\n",
         program->buffers.count);
   }
+  if (byoc_host_asks(program, BYOC_CHECK_ENGINES)) byoc_string_append(out, "    .has_engine_fallback = 1,\n");
   if (byoc_host_c_has_devices(host)) byoc_string_append(out, "    .on_devices = &host_places_on_devices,\n");
   byoc_string_append(out, "};\n\n"
                           "static int32_t host_check(char *message, uint64_t size) {\n"

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/log.h"
 #include "core/hostir/evaluate/evaluate_internal.h"
 #include "core/runtime/check.h"
 #include "core/runtime/text.h"
@@ -112,7 +113,26 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
   byoc_status_t status = engine->create(init, out_instance);
-  return status == BYOC_OK ? BYOC_OK : byoc_evaluator_failed(evaluator, status, entry->engine->name, diag);
+  if (status == BYOC_OK) return BYOC_OK;
+  *out_instance = NULL;
+  const char *what = byoc_arena_format(&evaluator->arena, "the engine '%s' cannot start", entry->engine->name);
+  return byoc_evaluator_failed(evaluator, status, what, diag);
+}
+
+// As in artifacts (core/runtime/context.c): if one cannot start, the plan without engines runs, if there is one.
+static byoc_status_t create_engines(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  byoc_diag_t reason = {0};
+  byoc_status_t status = BYOC_OK;
+  for (size_t k = 0; k < program->engines.count && status == BYOC_OK; ++k) {
+    status = create_engine(evaluator, &program->engines.data[k], &evaluator->engine_instances[k], &reason);
+  }
+  evaluator->runtime.has_engines = status == BYOC_OK;
+  if (status == BYOC_OK) return BYOC_OK;
+  if (!byoc_host_asks(program, BYOC_CHECK_ENGINES)) return byoc_diag_adopt(diag, &reason);
+  byoc_log(BYOC_LOG_WARNING, "%s; the plan without engines runs", reason.message);
+  evaluator->error[0] = '\0';
+  return BYOC_OK;
 }
 
 static byoc_status_t prepare_call(byoc_evaluator_t *evaluator, byoc_step_t *step, byoc_diag_t *diag) {
@@ -282,9 +302,7 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
   uintptr_t aligned =
       ((uintptr_t)evaluator->workspace_memory + BYOC_BUFFER_ALIGNMENT - 1) & ~(uintptr_t)(BYOC_BUFFER_ALIGNMENT - 1);
   evaluator->workspace = (uint8_t *)aligned;
-  for (size_t k = 0; k < program->engines.count; ++k) {
-    BYOC_RETURN_IF_ERROR(create_engine(evaluator, &program->engines.data[k], &evaluator->engine_instances[k], diag));
-  }
+  BYOC_RETURN_IF_ERROR(create_engines(evaluator, diag));
   BYOC_RETURN_IF_ERROR(prepare_frame(evaluator, diag));
   BYOC_RETURN_IF_ERROR(byoc_evaluator_open_devices(evaluator, resolver, diag));
   return prepare_steps(evaluator, &program->body, resolver, &evaluator->body, diag);

@@ -3,6 +3,7 @@
 #include "core/base/log.h"
 #include "core/hostir/evaluate/evaluate_internal.h"
 #include "core/module/linkage.h"
+#include "core/runtime/check.h"
 
 byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byoc_symbol_resolver_t *resolver,
                                           byoc_diag_t *diag) {
@@ -20,6 +21,8 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
     device_tables->device_rows.data[k].driver = address;
   }
   if (device_tables->device_rows.count == 0) return BYOC_OK;
+  // The plan without engines has no devices either.
+  if (!evaluator->runtime.has_engines && byoc_host_asks(evaluator->program, BYOC_CHECK_ENGINES)) return BYOC_OK;
   const int32_t status = byoc_devices_create(&device_tables->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
   evaluator->runtime.has_devices = status == BYOC_OK;
   if (status == BYOC_OK) return BYOC_OK;

@@ -30,6 +30,7 @@ static byoc_status_t lower_node(byoc_host_lowering_t *l, const byoc_node_t *node
   if (byoc_node_is(node, "byoc", "Fail")) return byoc_host_lower_check(l, node, BYOC_CHECK_FAIL);
   if (byoc_node_is(node, "byoc", "DeviceCopy")) return byoc_host_lower_device_copy(l, node);
   if (byoc_node_is(node, "byoc", "DevicesReady")) return byoc_host_lower_question(l, node, BYOC_CHECK_DEVICES);
+  if (byoc_node_is(node, "byoc", "EnginesReady")) return byoc_host_lower_question(l, node, BYOC_CHECK_ENGINES);
   if (byoc_node_is(node, "byoc", "ThreadsAtLeast")) return byoc_host_lower_question(l, node, BYOC_CHECK_THREADS);
   if (byoc_node_is(node, "byoc", "Text")) return byoc_host_lower_text(l, node);
   return byoc_diag_error(l->diag, BYOC_UNSUPPORTED, "nothing implements this operator in the host program");

@@ -10,6 +10,7 @@
 //   byoc::CheckRange@1(%values, %low, %high, %name)   elements of an integer tensor must be in [low, high]
 //   byoc::DeviceCopy@1(%x)                            from the device of its operand to that of its result
 //   byoc::DevicesReady@1()                            whether the program's devices have started
+//   byoc::EnginesReady@1()                            whether the program's engines have started
 //   byoc::ThreadsAtLeast@1(%n)                        whether the context has that many threads
 //   byoc::Text@1(...) {function = "concat"}           a call of byoc_text_concat, of the artifact's own text room
 //

@@ -636,9 +636,8 @@ byoc_status_t byoc_host_device_tables_create(const byoc_host_program_t *program,
     const bool waits = i->op == BYOC_HOST_AWAIT && device_tables->device_rows.count > 0;
     if (is_put || waits) BYOC_RETURN_IF_ERROR(add_command(device_tables, i, diag));
     if (!add_memory_of_value(device_tables, i)) return byoc_diag_out_of_memory(diag);
-    const bool asks = i->op == BYOC_HOST_PACKED && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
-    if (asks) device_tables->tables.has_fallback = 1;
   }
+  device_tables->tables.has_fallback = byoc_host_asks(program, BYOC_CHECK_DEVICES);
   if (!(program->is_dynamic ? find_handed_out(device_tables) : add_ports(device_tables)))
     return byoc_diag_out_of_memory(diag);
   fill_tables(device_tables);

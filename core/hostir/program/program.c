@@ -34,6 +34,13 @@ bool byoc_host_dim_names(const byoc_host_program_t *program, byoc_arena_t *arena
   return true;
 }
 
+bool byoc_host_asks(const byoc_host_program_t *program, const char *symbol) {
+  BYOC_HOST_FOR_EACH(i, program) {
+    if (i->op == BYOC_HOST_PACKED && i->symbol != NULL && strcmp(i->symbol, symbol) == 0) return true;
+  }
+  return false;
+}
+
 void byoc_host_program_destroy(byoc_host_program_t *program) {
   if (program == NULL) return;
   byoc_allocator_t allocator = program->arena.allocator;

@@ -334,6 +334,8 @@ byoc_host_instruction_t *byoc_host_instruction_following(const byoc_host_instruc
 #define BYOC_HOST_FOR_EACH(instruction, program)                                                                       \
   for (byoc_host_instruction_t *instruction = (program)->body.first; instruction != NULL;                              \
        instruction = byoc_host_instruction_following(instruction))
+// Does it call this function of core/runtime/check.h, such as BYOC_CHECK_DEVICES?
+bool byoc_host_asks(const byoc_host_program_t *program, const char *symbol);
 // Lists a kernel of the program; one that is listed already is fine. BYOC_ALREADY_EXISTS if another kernel has its
 // name.
 byoc_status_t byoc_host_program_add_kernel(byoc_host_program_t *program, const byoc_loop_kernel_t *kernel,

@@ -72,12 +72,12 @@ static bool uses_device(const byoc_host_instruction_t *i) {
   return false;
 }
 
-// A program that asks whether its devices have started uses them only in branches where they have.
-static bool is_guarded(const byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
+// A program that asks whether its devices, or its engines, have started uses them only in branches where they have.
+static bool is_guarded(const byoc_host_instruction_t *i, const byoc_host_buffer_t *answer) {
   const byoc_host_region_t *region = i->region;
   while (region->owner != NULL) {
     const byoc_host_instruction_t *owner = region->owner;
-    if (owner->op == BYOC_HOST_BRANCH && owner->operands.data[0] == v->has_devices && region == &owner->regions[0]) {
+    if (owner->op == BYOC_HOST_BRANCH && owner->operands.data[0] == answer && region == &owner->regions[0]) {
       return true;
     }
     region = owner->region;
@@ -85,11 +85,15 @@ static bool is_guarded(const byoc_host_verifier_t *v, const byoc_host_instructio
   return false;
 }
 
+static bool asks(const byoc_host_instruction_t *i, const char *symbol) {
+  return i->op == BYOC_HOST_PACKED && i->symbol != NULL && strcmp(i->symbol, symbol) == 0 && i->results.count == 1;
+}
+
 byoc_status_t byoc_host_verify_devices(byoc_host_verifier_t *v) {
   const byoc_host_program_t *program = v->program;
   BYOC_HOST_FOR_EACH(i, program) {
-    const bool asks = i->op == BYOC_HOST_PACKED && i->symbol != NULL && strcmp(i->symbol, BYOC_CHECK_DEVICES) == 0;
-    if (asks && i->results.count == 1) v->has_devices = i->results.data[0];
+    if (asks(i, BYOC_CHECK_DEVICES)) v->has_devices = i->results.data[0];
+    if (asks(i, BYOC_CHECK_ENGINES)) v->has_engines = i->results.data[0];
   }
   for (size_t k = 0; k < program->memories.count; ++k) {
     const byoc_host_memory_t *memory = program->memories.data[k];
@@ -305,9 +309,13 @@ static byoc_status_t check_fill(byoc_host_verifier_t *v, const byoc_host_instruc
 
 byoc_status_t byoc_host_verify_on_device(byoc_host_verifier_t *v, const byoc_host_instruction_t *i) {
   BYOC_RETURN_IF_ERROR(check_queue(v, i));
-  if (v->has_devices != NULL && uses_device(i) && !is_guarded(v, i)) {
+  if (v->has_devices != NULL && uses_device(i) && !is_guarded(i, v->has_devices)) {
     return byoc_host_verify_refuse(v, "it uses a device where none may have started: put it into a branch on '%s'",
                                    v->has_devices->name);
+  }
+  if (v->has_engines != NULL && i->op == BYOC_HOST_ENGINE && !is_guarded(i, v->has_engines)) {
+    return byoc_host_verify_refuse(v, "it calls an engine where none may have started: put it into a branch on '%s'",
+                                   v->has_engines->name);
   }
   BYOC_RETURN_IF_ERROR(check_reaches(v, i));
   if (i->op == BYOC_HOST_LAUNCH) return check_launch(v, i);

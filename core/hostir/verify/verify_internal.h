@@ -75,8 +75,8 @@ typedef struct byoc_host_verifier_t {
   BYOC_VECTOR(uint32_t) bound; // symbols in the order in which they were bound
   BYOC_VECTOR(byoc_host_equation_t) equations;
   BYOC_VECTOR(byoc_host_storage_t) storages;
-  const byoc_host_buffer_t
-      *has_devices;      // holds whether devices have started (BYOC_CHECK_DEVICES); NULL: the program does not ask
+  // Hold whether devices have started (BYOC_CHECK_DEVICES), and engines; NULL: the program does not ask.
+  const byoc_host_buffer_t *has_devices, *has_engines;
   bool has_input_checks; // a `require of inputs` was met
   BYOC_VECTOR(byoc_host_span_t) spans;
   byoc_host_ranges_t ranges;

@@ -24,7 +24,7 @@ static byoc_status_t infer_on_device(byoc_infer_t *infer) {
   return byoc_infer_same(infer);
 }
 
-static byoc_status_t infer_devices_ready(byoc_infer_t *infer) {
+static byoc_status_t infer_ready(byoc_infer_t *infer) {
   return byoc_infer_set(infer, 0, BYOC_DTYPE_BOOL, 0, NULL);
 }
 
@@ -44,7 +44,9 @@ const byoc_op_t byoc_ops_place[] = {
     {ROW(OnDevice, 1, infer_on_device), .attributes = on_device_attributes},
     {ROW(DeviceCopy, 1, byoc_infer_same)}, // from the device of its operand to that of its result
     // Have the program's devices started? If not, an alternative without devices runs.
-    {ROW(DevicesReady, 0, infer_devices_ready)},
+    {ROW(DevicesReady, 0, infer_ready)},
+    // Have the program's engines started? If not, an alternative without engines and devices runs.
+    {ROW(EnginesReady, 0, infer_ready)},
     // Has the context at least that many threads? It chooses among plans for several numbers of threads.
     {ROW(ThreadsAtLeast, 1, infer_threads_at_least)},
 };

@@ -223,8 +223,9 @@ static bool all_static(byoc_value_t *const *values, size_t count) {
 }
 
 static bool is_static_node(const byoc_node_t *node) {
-  static const char *const run_by_the_host[] = {"CheckDims", "CheckRange", "DeviceCopy", "DevicesReady",  "Fail",
-                                                "Join",      "OnDevice",   "Text",       "ThreadsAtLeast"};
+  static const char *const run_by_the_host[] = {"CheckDims",    "CheckRange",    "DeviceCopy", "DevicesReady",
+                                                "EnginesReady", "Fail",          "Join",       "OnDevice",
+                                                "Text",         "ThreadsAtLeast"};
   if (node->block_count > 0) return byoc_control_is_static(node);
   bool ok = !byoc_node_has_trait(node, BYOC_OP_HOST);
   for (size_t i = 0; i < sizeof(run_by_the_host) / sizeof(run_by_the_host[0]) && !ok; ++i) {
