@@ -72,6 +72,8 @@ struct byoc_runtime_module_t {
   BYOC_VECTOR(const char *) symbols;            // the symbols that it defines
   BYOC_VECTOR(byoc_runtime_module_t *) imports; // retained; never a cycle
 
+  // JSON, ENGINE, DEVICE: the chip that it is for, in its backend's words (byoc_json_module_t.fits); NULL: any
+  const char *fits;
   // C_SOURCE
   const char *source, *compiler; // compiler NULL: the compiler of the host
   BYOC_VECTOR(const char *) flags;

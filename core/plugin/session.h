@@ -46,6 +46,11 @@ byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_m
 byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
 // The same, but an equal module that exists is used by this run, too.
+// Copies what a module states that it fits. BYOC_INVALID_DATA if nothing could compare it: `can_fit` says whether the
+// engine or the driver of that name has the function.
+byoc_status_t byoc_session_copy_fits(const char *fits, byoc_runtime_module_t *module, byoc_diag_t *diag);
+byoc_status_t byoc_session_check_fits(const byoc_runtime_module_t *module, const char *whose, const char *name,
+                                      bool can_fit, byoc_diag_t *diag);
 byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,

@@ -8,6 +8,7 @@
 #include "core/module/linkage.h"
 #include "core/plugin/abi.h"
 #include "core/plugin/session.h"
+#include "core/runtime/fit.h"
 
 enum {
   MAX_NAME_BYTES = 480,
@@ -115,6 +116,9 @@ static byoc_status_t fill_device_module(byoc_codegen_t *session, byoc_runtime_mo
   if (driver == NULL) {
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "its driver '%s' was not added", module->driver_name);
   }
+  BYOC_RETURN_IF_ERROR(byoc_session_copy_fits(code->fits, module, diag));
+  const bool can_fit = driver->driver == NULL || byoc_driver_can_fit(driver->driver);
+  BYOC_RETURN_IF_ERROR(byoc_session_check_fits(module, "driver", module->driver_name, can_fit, diag));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_import(module, driver, diag));
   if (code->variant_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no variants");
   if (code->entries.count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no entries");

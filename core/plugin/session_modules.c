@@ -9,6 +9,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/library.h"
 #include "core/plugin/session.h"
+#include "core/runtime/fit.h"
 
 enum { MAX_SYMBOL_BYTES = 480, MAX_TEXT_BYTES = 4096, MAX_TEXTS = 1 << 20, MAX_ITEMS = 1 << 20 };
 
@@ -76,6 +77,23 @@ static byoc_status_t copy_optional(const char *text, const char *what, byoc_runt
   *out_text = NULL;
   if (text == NULL || text[0] == '\0') return BYOC_OK;
   return byoc_abi_copy_string(text, what, MAX_TEXT_BYTES, false, &module->arena, diag, out_text);
+}
+
+byoc_status_t byoc_session_copy_fits(const char *fits, byoc_runtime_module_t *module, byoc_diag_t *diag) {
+  enum { MAX_FITS_BYTES = 255 };
+  if (fits == NULL || fits[0] == '\0') return BYOC_OK;
+  return byoc_abi_copy_string(fits, "what it fits", MAX_FITS_BYTES, false, &module->arena, diag, &module->fits);
+}
+
+byoc_status_t byoc_session_check_fits(const byoc_runtime_module_t *module, const char *whose, const char *name,
+                                      bool can_fit, byoc_diag_t *diag) {
+  if (module->fits == NULL || can_fit) return BYOC_OK;
+  byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA,
+                                         "'%s' states that it fits '%s', and the %s '%s' has no function that compares "
+                                         "this with the chip at hand",
+                                         module->name, module->fits, whose, name);
+  byoc_diag_hint(diag, "fill the slot 'fits' of its table, or leave the statement out");
+  return status;
 }
 
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -191,7 +209,7 @@ static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_modu
          same_optional(a->engine_symbol, b->engine_symbol) && same_optional(a->setup_symbol, b->setup_symbol) &&
          a->open_in_process == b->open_in_process && a->in_process == b->in_process &&
          same_optional(a->driver_symbol, b->driver_symbol) && a->driver == b->driver &&
-         same_optional(a->driver_name, b->driver_name) && same_variants(a, b) &&
+         same_optional(a->driver_name, b->driver_name) && same_optional(a->fits, b->fits) && same_variants(a, b) &&
          same_texts(a->entries.data, a->entries.count, b->entries.data, b->entries.count) &&
          same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
          same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
@@ -270,6 +288,7 @@ static byoc_status_t fill_json(byoc_codegen_t *session, byoc_runtime_module_t *m
   module->function_name = byoc_arena_copy_string(&module->arena, session->functions[index]->name);
   module->json = byoc_arena_copy_string(&module->arena, json->json);
   module->workspace_size_bytes = json->workspace_size_bytes;
+  BYOC_RETURN_IF_ERROR(byoc_session_copy_fits(json->fits, module, diag));
   if (module->function_name == NULL || module->json == NULL) return byoc_diag_out_of_memory(diag);
   return byoc_session_add_constants(session, module, json->constants, json->constant_count, json->constant_stride,
                                     diag);
@@ -366,6 +385,9 @@ static byoc_status_t fill_engine(const byoc_codegen_t *session, byoc_runtime_mod
   BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
   BYOC_RETURN_IF_ERROR(check_engine_table(session, engine->in_process, engine->name, diag));
   module->in_process = engine->in_process;
+  BYOC_RETURN_IF_ERROR(byoc_session_copy_fits(engine->fits, module, diag));
+  const bool can_fit = engine->in_process == NULL || byoc_engine_can_fit(engine->in_process);
+  BYOC_RETURN_IF_ERROR(byoc_session_check_fits(module, "engine", engine->name, can_fit, diag));
   return byoc_runtime_module_check_symbols(module, diag);
 }
 
@@ -436,6 +458,8 @@ static byoc_status_t connect(byoc_codegen_t *session, byoc_runtime_module_t *mod
     return byoc_diag_error(diag, BYOC_NOT_FOUND, "function '%s' needs the engine '%s', which was not added",
                            module->function_name, module->engine_name);
   }
+  const bool can_fit = engine->in_process == NULL || byoc_engine_can_fit(engine->in_process);
+  BYOC_RETURN_IF_ERROR(byoc_session_check_fits(module, "engine", module->engine_name, can_fit, diag));
   return byoc_runtime_module_import(module, engine, diag);
 }
 

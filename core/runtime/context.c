@@ -9,6 +9,7 @@
 
 #include "core/runtime/context.h"
 #include "core/runtime/cpu_check.h"
+#include "core/runtime/fit.h"
 #include "core/runtime/huge_pages.h"
 #include "core/runtime/memory.h"
 #include "core/runtime/pool.h"
@@ -331,7 +332,14 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
                              .blobs = engine->blobs,
                              .blob_count = engine->blob_count,
                              .runtime = &context->shared.runtime};
-  int32_t status = table->create(&init, &context->shared.instances[index]);
+  const char *what = NULL, *statement = NULL;
+  int32_t status = byoc_engine_check_fits(table, &init, engine->fits, &what, &statement);
+  if (status != BYOC_OK) {
+    char text[1024];
+    byoc_engine_explain_misfit(engine->name, what, statement, byoc_model_reason(context, status), text, sizeof(text));
+    return create_error(status, "%s", text);
+  }
+  status = table->create(&init, &context->shared.instances[index]);
   if (status == BYOC_OK) return BYOC_OK;
   context->shared.instances[index] = NULL;
   return create_error(status, "the engine '%s' cannot start: %s", engine->name, byoc_model_reason(context, status));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/runtime/device_internal.h"
+#include "core/runtime/fit.h"
 
 // ---- messages ----
 
@@ -140,6 +141,15 @@ static int32_t load_module(byoc_devices_t *devices, uint32_t index) {
   char name[96];
   int32_t status = BYOC_UNSUPPORTED;
   devices->reason[0] = '\0';
+  if (place->fits != NULL) {
+    status = byoc_driver_check_fits(device->driver, device->handle, &devices->runtime, place->fits);
+    if (status != BYOC_OK) {
+      return byoc_devices_say(devices, status, "the code '%s' is for '%s', which %s does not fit: %s", place->name,
+                              place->fits, byoc_devices_name(devices, device, name),
+                              byoc_devices_reason(devices, status));
+    }
+    status = BYOC_UNSUPPORTED;
+  }
   for (uint32_t i = 0; i < place->variant_count && status == BYOC_UNSUPPORTED; i++) {
     const byoc_device_variant_row_t *variant = &place->variants[i];
     if (!takes(&device->info, variant)) continue;

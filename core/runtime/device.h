@@ -67,6 +67,7 @@ typedef struct byoc_device_module_row_t {
   const char *name;
   uint32_t device, variant_count;
   const byoc_device_variant_row_t *variants;
+  const char *fits; // the device that it was made for, in the words of its backend; NULL: it does not say
 } byoc_device_module_row_t;
 
 typedef struct byoc_device_entry_row_t {

@@ -42,6 +42,7 @@ typedef struct byoc_model_engine_t {
   const byoc_engine_function_t *functions;
   const byoc_engine_blob_t *blobs;
   uint32_t function_count, blob_count;
+  const char *const *fits; // what each function, and then the blobs, fit, or NULL (core/runtime/fit.h); NULL: none says
 } byoc_model_engine_t;
 
 // A library's setup function, run once per context.

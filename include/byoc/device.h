@@ -237,6 +237,10 @@ typedef struct byoc_driver_t {
   // The entry lives as long as its module. BYOC_NOT_FOUND if there is none of this name.
   int32_t (*module_entry)(byoc_device_t *device, byoc_device_module_t *module, const char *name,
                           byoc_device_entry_t **out_entry);
+  // Since minor 5; optional, and required if a module states what it fits (byoc_device_code_module_t). Called before
+  // the module is loaded: compares the statement with the device. If it does not fit, calls runtime->set_error with
+  // what is there and returns a status.
+  int32_t (*fits)(byoc_device_t *device, const char *statement);
 } byoc_driver_t;
 
 #ifdef __cplusplus

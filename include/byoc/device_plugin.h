@@ -65,6 +65,9 @@ typedef struct byoc_device_code_module_t {
   uint32_t variant_count;
   uint32_t variant_stride;
   byoc_text_list_t entries; // kernels in it
+  // Since minor 5. What the code fits, for the driver's slot `fits` (byoc_json_module_t.fits); NULL: any device of the
+  // driver that takes a variant.
+  const char *fits;
 } byoc_device_code_module_t;
 
 enum {

@@ -3,8 +3,8 @@
 //
 // Example:
 //   extern BYOC_PACKED const byoc_engine_t my_engine;
-//   const byoc_engine_t my_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, "mine", 0,
-//                                    my_create, my_destroy, my_run, NULL};
+//   const byoc_engine_t my_engine = {.struct_size = sizeof(my_engine), .abi_version = BYOC_ENGINE_ABI_VERSION,
+//                                    .name = "mine", .create = my_create, .destroy = my_destroy, .run = my_run};
 //
 // A JSON backend hands back one JSON description for each function, its constants, and the archive that defines one
 // engine table under a symbol that it names. The artifact links the archive once. Each context creates one instance for
@@ -69,6 +69,11 @@ typedef struct byoc_engine_t {
   // Optional (may be NULL): runs like `run` and reports the time of each JSON node.
   int32_t (*profile)(void *instance, uint32_t function_index, const byoc_call_t *call, byoc_engine_profile_sink_t sink,
                      void *argument);
+  // Since minor 5; optional, and required if a module states what it fits (byoc_json_module_t). Compares a statement
+  // with the chip at hand; called before `create`, once for each statement, one equal to the last left out. If it does
+  // not fit, calls init->runtime->set_error with what is there ("the chip is npu-1, revision A") and returns a status;
+  // the host says which function wants what.
+  int32_t (*fits)(const byoc_engine_init_t *init, const char *statement);
 } byoc_engine_t;
 
 #ifdef __cplusplus

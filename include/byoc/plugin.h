@@ -407,6 +407,8 @@ typedef struct byoc_engine_module_t {
   uint32_t blob_stride;
   byoc_text_list_t needed;         // shared libraries that stay outside
   const byoc_engine_t *in_process; // the same engine for the evaluator; lives as long as the plugin is loaded
+  // Since minor 5. What the blobs fit, as in byoc_json_module_t.
+  const char *fits;
 } byoc_engine_module_t;
 
 // One function that an engine runs.
@@ -418,6 +420,11 @@ typedef struct byoc_json_module_t {
   uint32_t constant_count;
   uint32_t constant_stride;
   uint64_t workspace_size_bytes;
+  // Since minor 5. What the description and its constants fit: the chip, its revision, the version of the command
+  // stream, in the backend's own words: "npu-2 B, stream 3" (copied; at most 255 bytes). The engine's hook `fits`
+  // compares it with the chip at hand when a context is made, and `byoc inspect` shows it. NULL: whatever the engine
+  // runs on.
+  const char *fits;
 } byoc_json_module_t;
 
 // A call of a C function, described as data. Pointers point to the first element of a tensor.

@@ -131,6 +131,23 @@ static void test_fallback_of_what_is_required(void **state) {
   byoc_test_printed("Softmax");
 }
 
+// Code that says what it is for is not loaded on another device, and the plan without devices runs if there is one.
+static void test_code_for_another_device(void **state) {
+  (void)state;
+  write_mlp();
+  byoc_test_shell(0, "byoc run mlp.byoc --target c --random > expected.txt");
+  byoc_test_shell(0, SIMDEV "BYOC_TEST_FITS=sim-2 byoc build mlp.byoc --target simdev --plan greedy --fallback "
+                            "--check-budget 0 -o fits.so");
+  byoc_test_shell(0, "byoc inspect fits.so | grep '^module simdev_kernels: device .* bytes, for .sim-2.$'");
+  byoc_test_shell(0,
+                  "BYOC_SIM=architecture=sim-2 byoc run fits.so --random 2>&1 > got.txt && diff expected.txt got.txt");
+  byoc_test_printed("");
+  byoc_test_shell(0, "byoc run fits.so --random > got.txt && diff expected.txt got.txt");
+  byoc_test_printed(
+      "the code 'simdev_kernels' is for 'sim-2', which the device 'sim' does not fit: it is of architecture '");
+  byoc_test_printed("; the plan without devices runs\n");
+}
+
 // A value may live on another device of the driver than the first: its operator runs there.
 static void test_further_devices(void **state) {
   (void)state;
@@ -310,6 +327,7 @@ int main(void) {
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_of_marks),
       cmocka_unit_test(test_fallback_of_what_is_required),
+      cmocka_unit_test(test_code_for_another_device),
       cmocka_unit_test(test_further_devices),
       cmocka_unit_test(test_two_drivers_for_one_type),
       cmocka_unit_test(test_binaries_are_cached),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models with an engine that may not start, by the target starter (tests/plugins): the plan without engines.
+// Models with an engine that may not start, by the target starter (tests/plugins): the plan without engines, and code
+// that is for another chip.
 #include <stdio.h>
 
 #include "core/base/file.h"
@@ -8,6 +9,7 @@
 
 #define GOOD    "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
 #define NONE    "BYOC_TEST_CHIP=none "
+#define ACME_2  "--target 'starter -chip=acme-2; c' --plan greedy --check-budget 0 "
 #define STARTER "--target 'starter; c' --plan greedy --check-budget 0 "
 
 static void write_model(void) {
@@ -86,12 +88,41 @@ static void test_fallback_with_a_device(void **state) {
   }
 }
 
+// The code says what it is for, and a context on another chip says so; the plan without engines runs if there is one.
+static void test_code_for_another_chip(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " ACME_2 "-o model.so");
+  byoc_test_shell(0, "BYOC_TEST_CHIP=acme-2 byoc run model.so --random > got.txt && diff expected.txt got.txt");
+  byoc_test_shell(1, "byoc run model.so --random");
+  byoc_test_printed(
+      "cannot make a context: the engine 'starter' cannot start: 'starter_0' is for 'acme-2': the chip is "
+      "acme-1\n");
+  byoc_test_shell(0, "byoc inspect model.so");
+  byoc_test_printed(
+      "module starter_0: json by 'starter -chip=acme-2 -mute=0', imports starter, 14 bytes, for 'acme-2'\n");
+  byoc_test_shell(0, "byoc inspect model.so --json");
+  byoc_test_printed("\"fits\": \"acme-2\"");
+  byoc_test_shell(1, GOOD "byoc run model.byoc " ACME_2 "--evaluate --random");
+  byoc_test_printed("the engine 'starter' cannot start: 'starter_0' is for 'acme-2': the chip is acme-1\n");
+  byoc_test_shell(0, GOOD "byoc run model.byoc " ACME_2 "--fallback --random > got.txt && diff expected.txt got.txt");
+  byoc_test_printed("'starter_0' is for 'acme-2': the chip is acme-1; the plan without engines runs\n");
+  // The text of the host program keeps the statement.
+  byoc_test_shell(0, GOOD "byoc build model.byoc " ACME_2
+                          "--emit host --constants > model.host && byoc build model.host -o text.so");
+  byoc_test_shell(1, "byoc run text.so --random");
+  byoc_test_printed("is for 'acme-2': the chip is acme-1\n");
+  byoc_test_shell(1, GOOD "byoc build model.byoc --target 'starter -chip=acme-2 -mute; c' --plan greedy -o model.so");
+  byoc_test_printed("'starter_0' states that it fits 'acme-2', and the engine 'starter' has no function that compares");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_no_engine),
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_to_another_target),
       cmocka_unit_test(test_fallback_with_a_device),
+      cmocka_unit_test(test_code_for_another_chip),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -197,4 +197,5 @@ const byoc_driver_t sim_driver = {
     .module_load = sim_module_load,
     .module_unload = sim_module_unload,
     .module_entry = sim_module_entry,
+    .fits = sim_fits,
 };

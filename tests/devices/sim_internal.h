@@ -147,6 +147,7 @@ struct byoc_device_entry_t {
 };
 
 sim_kernel_t sim_own_kernel(const char *name); // NULL: there is none
+int32_t sim_fits(byoc_device_t *device, const char *statement);
 int32_t sim_module_load(byoc_device_t *device, const byoc_device_code_t *code, byoc_device_module_t **out_module);
 void sim_module_unload(byoc_device_t *device, byoc_device_module_t *module);
 int32_t sim_module_entry(byoc_device_t *device, byoc_device_module_t *module, const char *name,

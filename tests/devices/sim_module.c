@@ -82,6 +82,13 @@ static int32_t load_names(byoc_device_module_t *module, const byoc_device_code_t
   return BYOC_OK;
 }
 
+// A statement is the architecture that the code is for.
+int32_t sim_fits(byoc_device_t *device, const char *statement) {
+  const char *architecture = device->options.architecture;
+  if (strcmp(statement, architecture) == 0) return BYOC_OK;
+  return sim_fail(device, BYOC_UNSUPPORTED, "it is of architecture '%s'", architecture);
+}
+
 int32_t sim_module_load(byoc_device_t *device, const byoc_device_code_t *code, byoc_device_module_t **out_module) {
   *out_module = NULL;
   int32_t status = sim_enter(device, SIM_CALL_module);

@@ -412,7 +412,8 @@ static int32_t add_modules(byoc_codegen_t *codegen) {
                                               .variants = variants,
                                               .variant_count = variant_count,
                                               .variant_stride = sizeof(variants[0]),
-                                              .entries = {entries, OPERATOR_COUNT}};
+                                              .entries = {entries, OPERATOR_COUNT},
+                                              .fits = getenv("BYOC_TEST_FITS")};
     status = device->add_device_module(codegen, &module);
   }
   free(kernels.data);

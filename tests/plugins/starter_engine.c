@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of demo_starter: Relu on f32. With $BYOC_TEST_CHIP set to "none" it cannot start.
+// The engine of demo_starter: Relu on f32. The chip is $BYOC_TEST_CHIP; with "none" it cannot start.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,14 @@
 static const char *chip(void) {
   const char *name = getenv("BYOC_TEST_CHIP");
   return name != NULL ? name : "acme-1";
+}
+
+static int32_t fits(const byoc_engine_init_t *init, const char *statement) {
+  char text[128];
+  if (strcmp(chip(), statement) == 0 || strcmp(chip(), "none") == 0) return BYOC_OK; // `create` tells of none
+  snprintf(text, sizeof(text), "the chip is %s", chip());
+  init->runtime->set_error(init->runtime->self, text);
+  return BYOC_UNSUPPORTED;
 }
 
 static int32_t create(const byoc_engine_init_t *init, void **out_instance) {
@@ -41,4 +50,5 @@ const byoc_engine_t starter_engine = {.struct_size = sizeof(starter_engine),
                                       .name = "starter",
                                       .create = create,
                                       .destroy = destroy,
-                                      .run = run};
+                                      .run = run,
+                                      .fits = fits};

@@ -143,7 +143,7 @@ static json_t *constants_json(const byoc_data_layout_t *layout) {
 void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher) {
   const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
                          module->engine_symbol, module->packed_symbol, module->engine_name};
-  const char *device_texts[] = {module->driver_symbol, module->driver_name};
+  const char *device_texts[] = {module->driver_symbol, module->driver_name, module->fits};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     byoc_hasher_update_string(hasher, texts[i] != NULL ? texts[i] : "");
   }
@@ -237,6 +237,33 @@ static void forget_constants(listing_t *listing, const byoc_runtime_module_t *mo
   listing->touched_bytes = 0;
 }
 
+// Sizes of what engines and drivers get, and what it fits.
+static bool set_content(json_t *object, const byoc_runtime_module_t *module) {
+  bool ok = module->fits == NULL || set(object, "fits", byoc_json_string(module->fits));
+  if (module->kind == BYOC_RUNTIME_MODULE_JSON && module->json != NULL) {
+    size_t size = strlen(module->json);
+    for (size_t i = 0; i < module->constants.count; i++) size += module->constants.data[i].size_bytes;
+    ok = ok && set(object, "size_bytes", json_integer((json_int_t)size)) &&
+         set(object, "workspace_size_bytes", json_integer((json_int_t)module->workspace_size_bytes));
+  }
+  json_t *parts = json_array();
+  ok = ok && parts != NULL;
+  for (size_t i = 0; i < module->blobs.count && ok; i++) {
+    const byoc_file_bytes_t *blob = &module->blobs.data[i];
+    ok = json_array_append_new(parts, json_pack("{s:o, s:I}", "name", byoc_json_string(blob->name), "size_bytes",
+                                                (json_int_t)blob->size_bytes)) == 0;
+  }
+  for (size_t i = 0; i < module->variants.count && ok; i++) {
+    const byoc_device_form_t *form = &module->variants.data[i];
+    ok = json_array_append_new(parts, json_pack("{s:o, s:o, s:I}", "format", byoc_json_string(form->format),
+                                                "architecture", byoc_json_string(form->architecture), "size_bytes",
+                                                (json_int_t)form->size_bytes)) == 0;
+  }
+  if (ok && json_array_size(parts) > 0) ok = json_object_set(object, "blobs", parts) == 0;
+  json_decref(parts);
+  return ok;
+}
+
 static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) {
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
@@ -255,6 +282,7 @@ static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) 
   if (ok && module->driver_name != NULL) ok = set(object, "driver", byoc_json_string(module->driver_name));
   if (ok && module->symbols.count > 0) ok = json_object_set(object, "symbols", symbols) == 0;
   if (ok && module->imports.count > 0) ok = json_object_set(object, "imports", imports) == 0;
+  ok = ok && set_content(object, module);
   // The metadata of a backend: its own JSON, or a string if it is not JSON.
   if (ok && module->kind == BYOC_RUNTIME_MODULE_METADATA && module->json != NULL) {
     json_error_t error;

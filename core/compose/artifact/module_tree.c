@@ -26,6 +26,35 @@ static const char *member(const json_t *object, const char *key) {
   return text != NULL ? text : "";
 }
 
+// Describes what engines and drivers get.
+static void print_content(const json_t *object, byoc_string_t *out) {
+  const long long size = (long long)json_integer_value(json_object_get(object, "size_bytes"));
+  const long long workspace = (long long)json_integer_value(json_object_get(object, "workspace_size_bytes"));
+  if (size > 0) byoc_string_appendf(out, ", %lld bytes", size);
+  if (workspace > 0) byoc_string_appendf(out, ", workspace %lld bytes", workspace);
+  size_t index = 0;
+  const json_t *blob = NULL;
+  json_array_foreach(json_object_get(object, "blobs"), index, blob) {
+    const char *architecture = member(blob, "architecture");
+    byoc_string_appendf(out, ", %s%s%s%s %lld bytes", member(blob, "name"), member(blob, "format"),
+                        architecture[0] != '\0' ? " for " : "", architecture,
+                        (long long)json_integer_value(json_object_get(blob, "size_bytes")));
+  }
+  const char *fits = member(object, "fits");
+  if (fits[0] != '\0') byoc_string_appendf(out, ", for '%s'", fits);
+}
+
+static byoc_status_t add_content(byoc_module_tree_t *tree, byoc_runtime_module_t *module, const json_t *object,
+                                 byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, tree->allocator);
+  print_content(object, &text);
+  const char *copy = text.failed ? NULL : byoc_arena_copy_string(&module->arena, text.size > 0 ? text.data : "");
+  byoc_string_deinit(&text);
+  return copy != NULL && byoc_vector_push(&tree->contents, tree->allocator, copy) ? BYOC_OK
+                                                                                  : byoc_diag_out_of_memory(diag);
+}
+
 static byoc_status_t read_module(byoc_module_tree_t *tree, const json_t *object, byoc_diag_t *diag) {
   byoc_runtime_module_kind_t kind;
   const char *name = member(object, "name");
@@ -40,6 +69,7 @@ static byoc_status_t read_module(byoc_module_tree_t *tree, const json_t *object,
     byoc_runtime_module_release(module);
     return byoc_diag_out_of_memory(diag);
   }
+  BYOC_RETURN_IF_ERROR(add_content(tree, module, object, diag));
   size_t index = 0;
   const json_t *symbol = NULL;
   json_array_foreach(json_object_get(object, "symbols"), index, symbol) {
@@ -94,6 +124,7 @@ byoc_status_t byoc_module_tree_read(const char *metadata, byoc_allocator_t alloc
 void byoc_module_tree_deinit(byoc_module_tree_t *tree) {
   for (size_t i = tree->modules.count; i-- > 0;) byoc_runtime_module_release(tree->modules.data[i]);
   byoc_vector_deinit(&tree->modules, tree->allocator);
+  byoc_vector_deinit(&tree->contents, tree->allocator);
 }
 
 void byoc_module_tree_print(const byoc_module_tree_t *tree, byoc_string_t *out) {
@@ -104,6 +135,6 @@ void byoc_module_tree_print(const byoc_module_tree_t *tree, byoc_string_t *out) 
     for (size_t k = 0; k < module->imports.count; k++) {
       byoc_string_appendf(out, "%s%s", k > 0 ? ", " : ", imports ", module->imports.data[k]->name);
     }
-    byoc_string_append(out, "\n");
+    byoc_string_appendf(out, "%s\n", tree->contents.data[i]);
   }
 }

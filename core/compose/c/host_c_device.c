@@ -100,7 +100,10 @@ static void emit_code(byoc_host_c_t *host, byoc_string_t *out) {
     const byoc_device_module_row_t *row = &device_tables->module_rows.data[i];
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, row->name);
-    byoc_string_appendf(out, ", %u, %u, host_place_variants_%zu},\n", row->device, row->variant_count, i);
+    byoc_string_appendf(out, ", %u, %u, host_place_variants_%zu", row->device, row->variant_count, i);
+    if (row->fits != NULL) byoc_string_append(out, ", ");
+    if (row->fits != NULL) byoc_string_append_c_quoted(out, row->fits);
+    byoc_string_append(out, "},\n");
   }
   end(device_tables->module_rows.count, out);
   begin("byoc_device_entry_row_t", "host_place_entries", out);

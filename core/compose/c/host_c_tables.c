@@ -226,6 +226,25 @@ static void emit_engine_constants(byoc_host_c_t *host, const byoc_runtime_module
   byoc_string_append(out, "};\n");
 }
 
+static bool states_fits(const byoc_host_engine_t *engine) {
+  bool states = engine->engine->fits != NULL;
+  for (size_t i = 0; i < engine->functions.count; i++) states = states || engine->functions.data[i]->fits != NULL;
+  return states;
+}
+
+// What each function fits, and what the blobs fit.
+static void emit_fits(const byoc_host_engine_t *engine, size_t index, byoc_string_t *out) {
+  if (!states_fits(engine)) return;
+  byoc_string_appendf(out, "static const char *const host_engine_%zu_fits[] = {\n", index);
+  for (size_t i = 0; i <= engine->functions.count; i++) {
+    const byoc_runtime_module_t *module = i < engine->functions.count ? engine->functions.data[i] : engine->engine;
+    byoc_string_append(out, "    ");
+    if (module->fits != NULL) byoc_string_append_c_quoted(out, module->fits);
+    byoc_string_append(out, module->fits != NULL ? ",\n" : "0,\n");
+  }
+  byoc_string_append(out, "};\n");
+}
+
 static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
   const byoc_host_engine_t *engine = &host->program->engines.data[index];
   byoc_string_append(out, "// Engine '");
@@ -256,6 +275,7 @@ static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
                         blob->size_bytes);
   }
   table_end(out, engine->engine->blobs.count);
+  emit_fits(engine, index, out);
 }
 
 static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
@@ -266,8 +286,10 @@ static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
     const byoc_host_engine_t *engine = &host->program->engines.data[i];
     byoc_string_append(out, "    {");
     byoc_string_append_c_quoted(out, engine->engine->name);
-    byoc_string_appendf(out, ", &%s, host_engine_%zu_functions, host_engine_%zu_blobs, %zu, %zu},\n",
+    byoc_string_appendf(out, ", &%s, host_engine_%zu_functions, host_engine_%zu_blobs, %zu, %zu",
                         host->engine_symbols.data[i], i, i, engine->functions.count, engine->engine->blobs.count);
+    if (states_fits(engine)) byoc_string_appendf(out, ", host_engine_%zu_fits", i);
+    byoc_string_append(out, "},\n");
   }
   table_end(out, count);
 }

@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/hostir/evaluate/evaluate_internal.h"
 #include "core/runtime/check.h"
+#include "core/runtime/fit.h"
 #include "core/runtime/text.h"
 
 // ---- the runtime table ----
@@ -112,7 +113,18 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blobs = blobs,
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
-  byoc_status_t status = engine->create(init, out_instance);
+  const char **fits = BYOC_ARENA_ARRAY(&evaluator->arena, const char *, entry->functions.count + 1);
+  if (fits == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t f = 0; f < entry->functions.count; ++f) fits[f] = entry->functions.data[f]->fits;
+  fits[entry->functions.count] = entry->engine->fits;
+  const char *whose = NULL, *statement = NULL;
+  byoc_status_t status = byoc_engine_check_fits(engine, init, fits, &whose, &statement);
+  if (status != BYOC_OK) {
+    char text[1024];
+    byoc_engine_explain_misfit(entry->engine->name, whose, statement, evaluator->error, text, sizeof(text));
+    return byoc_diag_error(diag, status, "%s", text);
+  }
+  status = engine->create(init, out_instance);
   if (status == BYOC_OK) return BYOC_OK;
   *out_instance = NULL;
   const char *what = byoc_arena_format(&evaluator->arena, "the engine '%s' cannot start", entry->engine->name);

@@ -186,7 +186,7 @@ static byoc_status_t find_module(byoc_host_device_tables_t *device_tables, const
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "the code '%s' is for the driver '%s', and not for '%s'", name,
                            module->driver_name, i->on.queue->device->driver);
   }
-  byoc_device_module_row_t row = {.name = module->name, .device = device};
+  byoc_device_module_row_t row = {.name = module->name, .device = device, .fits = module->fits};
   if (!list_variants(device_tables, module, &row) || !PUSH(&device_tables->module_rows, row))
     return byoc_diag_out_of_memory(diag);
   return BYOC_OK;

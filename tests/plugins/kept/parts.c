@@ -93,6 +93,24 @@ static int32_t engine_run(void *instance, uint32_t function_index, const byoc_ca
   return BYOC_OK;
 }
 
+#if BYOC_ABI_MINOR >= 5
+static int32_t engine_fits(const byoc_engine_init_t *init, const char *statement) {
+  if (strcmp(statement, "a chip of paper") == 0) return BYOC_OK;
+  init->runtime->set_error(init->runtime->self, "the statement is not what its plugin handed over");
+  return BYOC_INVALID_DATA;
+}
+#endif
+
 extern BYOC_PACKED const byoc_engine_t kept_engine;
-const byoc_engine_t kept_engine = {sizeof(byoc_engine_t), BYOC_ENGINE_ABI_VERSION, ENGINE_NAME, 0,
-                                   engine_create,         engine_destroy,          engine_run,  NULL};
+const byoc_engine_t kept_engine = {sizeof(byoc_engine_t),
+                                   BYOC_ENGINE_ABI_VERSION,
+                                   ENGINE_NAME,
+                                   0,
+                                   engine_create,
+                                   engine_destroy,
+                                   engine_run,
+                                   NULL,
+#if BYOC_ABI_MINOR >= 5
+                                   engine_fits
+#endif
+};

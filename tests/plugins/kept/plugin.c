@@ -281,12 +281,17 @@ static int32_t by_engine(byoc_codegen_t *codegen, byoc_function_t *function) {
                                        .size_bytes = sizeof(factor)};
   char json[64];
   snprintf(json, sizeof(json), "{\"count\":%lld}", (long long)count_of(function));
-  const byoc_json_module_t module = {.header = BYOC_HEADER(byoc_json_module_t, 1),
-                                     .engine = NAME "_engine",
-                                     .json = json,
-                                     .constants = &constant,
-                                     .constant_count = 1,
-                                     .constant_stride = sizeof(constant)};
+  const byoc_json_module_t module = {
+    .header = BYOC_HEADER(byoc_json_module_t, 1),
+    .engine = NAME "_engine",
+    .json = json,
+    .constants = &constant,
+    .constant_count = 1,
+    .constant_stride = sizeof(constant),
+#if BYOC_ABI_MINOR >= 5
+    .fits = "a chip of paper",
+#endif
+  };
   TRY(host->codegen->add_engine(codegen, &engine));
   return host->codegen->add_json(codegen, function, &module);
 }

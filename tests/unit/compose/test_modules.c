@@ -124,8 +124,8 @@ static void test_b28_the_import_tree_comes_back(void **state) {
   byoc_module_tree_print(&tree, &text);
   byoc_test_same_text(text.data, "demo_source: c_source by 'demo'\n"
                                  "demo_library: static_library by 'demo'\n"
-                                 "demo: engine by 'demo', imports demo_library, demo_source\n"
-                                 "demo_0: json by 'demo', imports demo\n");
+                                 "demo: engine by 'demo', imports demo_library, demo_source, blob 5 bytes\n"
+                                 "demo_0: json by 'demo', imports demo, 28 bytes\n");
   assert_string_equal(tree.modules.data[0]->symbols.data[0], "demo_scale");
   assert_ptr_equal(tree.modules.data[3]->imports.data[0], tree.modules.data[2]);
   byoc_string_deinit(&text);
