@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What CHECK prints of GOOD, a good plugin, of BAD, which breaks the rule options.described, of IDLE, which takes nothing,
-# of GROUPS, whose group rule takes operators for some regions only, of DRIVER, a good driver, and of STREAMS, a good
-# driver without kernels; and its exit codes.
+# of GROUPS, whose group rule takes operators for some regions only, of STATICS, whose kernels keep their input, of
+# DRIVER, a good driver, and of STREAMS, a good driver without kernels; and its exit codes.
 
 # run(code arguments...): expects the exit code; `output` and `errors` are what it printed.
 function(run code)
@@ -39,6 +39,10 @@ run(0 ${GROUPS} --rule=rules.kept)
 expect(output "\npassed +rules.kept [^\n]*\n( +warning: [^\n]*\n)* +${warning}")
 run(0 ${GROUPS} --rule=rules.kept --format=tap)
 expect(output "\nok 1 - rules.kept [^\n]*\n(# warning: [^\n]*\n)*# ${warning}")
+run(0 ${STATICS} --rule=results.threads --cases=${CMAKE_CURRENT_LIST_DIR}/cases --case=bad.cases/relu)
+expect(output "\npassed +results.threads [^\n]*\n +warning: bad.cases: a run changes [0-9]+ bytes of static variables, ")
+run(0 ${GOOD} --rule=results.threads --cases=${CMAKE_CURRENT_LIST_DIR}/cases --case=bad.cases/relu)
+expect(output "\npassed +results.threads [^\n]*\n1 rule: ")
 
 run(1 ${BAD} --rule=options --rule=file.needs --format=tap)
 expect(output "^TAP version 14\n1\\.\\.2\nok 1 - file.needs [^\n]*\nnot ok 2 - options.described ")

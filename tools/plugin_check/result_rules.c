@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/targets/cpu.h"
 #include "tools/plugin_check/pipeline.h"
+#include "tools/plugin_check/statics.h"
 
 static char *path_in(check_t *check, const char *name) {
   char *path = byoc_path_join(byoc_allocator_system(), check->folder, name);
@@ -88,12 +89,24 @@ static void run_side_by_side(check_t *check, const check_case_file_t *file, cons
   (void)pthread_barrier_destroy(&start);
 }
 
+// Threads that happen to meet in a kernel are few; what a kernel keeps between its runs is there each time.
+static void watch_statics(check_t *check, const check_case_file_t *file, const byoc_loaded_artifact_t *artifact,
+                          const check_ports_t *inputs, const check_ports_t *outputs) {
+  const size_t changed = check_statics_changed(check, artifact, inputs, outputs);
+  if (changed == 0) return;
+  check_warn(check,
+             "%s: a run changes %zu bytes of static variables, which all contexts share: unless locks or atomics guard "
+             "them, keep them in the call's workspace, in the engine's instance or by runtime->keep",
+             file->name, changed);
+}
+
 static byoc_status_t run_on_threads(check_t *check, const check_case_file_t *file, const check_pipeline_t *pipeline,
                                     byoc_loaded_artifact_t *artifact, byoc_diag_t *diag) {
   const check_ports_t inputs = check_inputs(check, pipeline), alone = check_outputs(check, pipeline);
   const check_ports_t two = check_outputs(check, pipeline);
   check_doing(check, "running the artifact of %s on several threads", file->name);
   BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 1, 1, inputs.data, alone.data, diag));
+  watch_statics(check, file, artifact, &inputs, &two);
   // Before a context of two threads: a library may share its threads among contexts, and so round differently then.
   run_side_by_side(check, file, pipeline, artifact, &inputs, &alone);
   BYOC_RETURN_IF_ERROR(check_artifact_run(artifact, 2, 2, inputs.data, two.data, diag));
