@@ -404,7 +404,17 @@ static entrant_t prefer_untimed(byoc_collage_t *c, entrant_t best) {
   return best;
 }
 
-static void compare_with_parts(const byoc_collage_alternative_t *plan) {
+// A case of a branch may not run (a plan of --fallback, a variant), and a loop's body runs several times: then the
+// parts do not sum to the whole.
+static bool has_nested_blocks(const byoc_collage_t *c) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    if (c->problems.items.data[i].flow.block->owner != NULL) return true;
+  }
+  return false;
+}
+
+static void compare_with_parts(const byoc_collage_t *c, const byoc_collage_alternative_t *plan) {
+  if (has_nested_blocks(c)) return;
   const double ratio = plan->whole_ns / plan->sum_ns; // NaN: it was not timed
   if (!(ratio > TRUSTED_RATIO || ratio < 1 / TRUSTED_RATIO)) return;
   byoc_log(BYOC_LOG_WARNING,
@@ -447,8 +457,8 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
   entrant_t best = find_best(&contest);
   if (best.alternative == NULL) best = find_untimed(c, (entrant_t){*out_search, *out_winner});
   best = prefer_untimed(c, best);
-  compare_with_parts(*out_winner);
-  if (best.alternative != *out_winner) compare_with_parts(best.alternative);
+  compare_with_parts(*out_search, *out_winner);
+  if (best.alternative != *out_winner) compare_with_parts(best.search, best.alternative);
   bool is_same = strcmp(best.alternative->id, (*out_winner)->id) == 0; // found, and equal to another plan
   if (is_same) return BYOC_OK;
   *out_search = best.search;
