@@ -82,6 +82,23 @@ static void test_costs_by_time_stamps(void **state) {
       0, SIMDEV "BYOC_SIM=stamps=1 byoc explain large.byoc --target 'simdev; c' --plan collage --cost-budget 10 2>&1");
   byoc_test_printed("us as a whole, and ");
   byoc_test_printed("a backend or a device of it is measured wrongly");
+  // Not all parts of a choice are in the time of the whole.
+  static const char choice[] = "module {\n"
+                               "  func @main(%x : f32[1000000], %q : bool[]) -> (%y : f32[1000000]) {\n"
+                               "    %y = If@16(%q) [then_branch () -> (f32[1000000]) {\n"
+                               "      %a = Tanh@13(%x) : f32[1000000]\n"
+                               "      %b = Sigmoid@13(%a) : f32[1000000]\n"
+                               "      return %b\n"
+                               "    }, else_branch () -> (f32[1000000]) {\n"
+                               "      %e = Exp@13(%x) : f32[1000000]\n"
+                               "      return %e\n"
+                               "    }] : f32[1000000]\n"
+                               "    return %y\n"
+                               "  }\n"
+                               "}\n";
+  byoc_test_ok(byoc_file_write("choice.byoc", choice, sizeof(choice) - 1, &diag), &diag);
+  byoc_test_shell(0, SIMDEV "BYOC_SIM=stamps=12000000 byoc explain choice.byoc --target 'simdev' --plan collage "
+                            "--cost-budget 10 > /dev/null 2> said.txt && ! test -s said.txt");
 }
 
 static void test_fallback(void **state) {

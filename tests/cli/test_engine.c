@@ -88,23 +88,6 @@ static void test_fallback_with_a_device(void **state) {
   }
 }
 
-// The plan without engines, which runs seldom, is no part of the time of the other one.
-static void test_costs_of_the_plan_without_engines(void **state) {
-  (void)state;
-  static const char text[] = "module {\n"
-                             "  constant @w : f32[64,64,3,3] = splat 0.01\n"
-                             "  func @main(%x : f32[1,64,20,20]) -> (%y : f32[1,64,18,18]) {\n"
-                             "    %y = Conv@11(%x, @w) : f32[1,64,18,18]\n"
-                             "    return %y\n"
-                             "  }\n"
-                             "}\n";
-  byoc_diag_t diag = {0};
-  byoc_test_ok(byoc_file_write("conv.byoc", text, sizeof(text) - 1, &diag), &diag);
-  byoc_test_shell(
-      0, "byoc build conv.byoc --target 'dnnl; c' --plan collage --check-budget 0 --fallback -o conv.so 2>&1 | "
-         "{ ! grep 'measured wrongly'; }");
-}
-
 // The code says what it is for, and a context on another chip says so; the plan without engines runs if there is one.
 static void test_code_for_another_chip(void **state) {
   (void)state;
@@ -139,7 +122,6 @@ int main(void) {
       cmocka_unit_test(test_fallback),
       cmocka_unit_test(test_fallback_to_another_target),
       cmocka_unit_test(test_fallback_with_a_device),
-      cmocka_unit_test(test_costs_of_the_plan_without_engines),
       cmocka_unit_test(test_code_for_another_chip),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
