@@ -224,6 +224,7 @@ static const struct {
     {BYOC_CHECK_RANGE, "k- i+ i5 s+ >"},
     {BYOC_CHECK_FAIL, "s1 >"},
     {BYOC_CHECK_DEVICES, "> b1"},
+    {BYOC_CHECK_ENGINES, "> b1"},
     {BYOC_CHECK_THREADS, "i1 > b1"},
     {"byoc_text_equal", "sn sn > bn"},
     {"byoc_text_concat", "sn sn > sn"},

@@ -108,6 +108,31 @@ static void test_commands_stand_where_devices_have_started(void **state) {
   CHECK(cases);
 }
 
+// The same for engines.
+static void test_engines_are_called_where_they_have_started(void **state) {
+  (void)state;
+#define ASK_ENGINES "allocate %r packed byoc_check_engines() -> (%r) "
+#define CALL        "engine f(%x) -> (%y) by \"e\" \"f\" "
+#define ENGINE                                                                                                         \
+  "module engine \"e\" of \"t\" { engine_symbol \"s\" }\n"                                                             \
+  "module json \"f\" of \"t\" { function \"f\" engine \"e\" json \"{}\" }\n"
+  static const case_t cases[] = {
+      {"without a question", PROGRAM("", CALL) ENGINE, NULL},
+      {"behind the question", PROGRAM(READY, ASK_ENGINES CALL "free %r ") ENGINE,
+       "it calls an engine where none may have started: put it into a branch on 'r'"},
+      {"in the case that they have",
+       PROGRAM(READY, ASK_ENGINES "branch (%r) then { " CALL "} else { copy %x -> %y } free %r") ENGINE, NULL},
+      {"in the case that they have not",
+       PROGRAM(READY, ASK_ENGINES "branch (%r) then { copy %x -> %y } else { " CALL "} free %r") ENGINE,
+       "it calls an engine where none may have started"},
+      {"asked about devices", PROGRAM(READY, ASK "branch (%r) then { copy %x -> %y } else { " CALL "} free %r") ENGINE,
+       NULL},
+      {"another answer", PROGRAM("local %r : f32[] at 64 ", ASK_ENGINES "free %r copy %x -> %y"),
+       "operands and results do not fit; the function takes > b1"},
+  };
+  CHECK(cases);
+}
+
 static void test_h10_launches_have_what_they_name(void **state) {
   (void)state;
   static const case_t cases[] = {
@@ -218,6 +243,7 @@ int main(void) {
       cmocka_unit_test(test_h10_launches_have_what_they_name),
       cmocka_unit_test(test_values_stay_where_they_are),
       cmocka_unit_test(test_commands_stand_where_devices_have_started),
+      cmocka_unit_test(test_engines_are_called_where_they_have_started),
       cmocka_unit_test(test_h10_buffers_have_places_on_devices),
       cmocka_unit_test(test_h10_text_says_what_is_missing),
       cmocka_unit_test(test_h10_each_allocation_may_fail),
