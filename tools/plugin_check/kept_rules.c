@@ -149,13 +149,13 @@ static void keep(trial_t *trial) {
   check_doing(trial->check, "compiling %zu specimens for '%s'", count, trial->target->text);
   trial->counts_calls = true; // the regions are counted below
   check_ok(trial->check,
-           trial_open(trial, 0, count, &trial->targets, (byoc_placer_t){0}, BYOC_BUILD_PLACED, byoc_allocator_system(),
-                      &diag, &placed),
-           &diag, "placing specimens of its rules");
-  check_ok(trial->check,
            trial_open(trial, 0, count, &trial->targets, (byoc_placer_t){0}, BYOC_BUILD_GENERATED,
                       byoc_allocator_system(), &diag, &generated),
            &diag, "compiling specimens of its rules");
+  check_ok(trial->check,
+           trial_open(trial, 0, count, &trial->targets, (byoc_placer_t){0}, BYOC_BUILD_PLACED, byoc_allocator_system(),
+                      &diag, &placed),
+           &diag, "placing specimens of its rules");
   trial->counts_calls = false;
   claims_t claims = {.trial = trial,
                      .items = check_allocate(trial->check, MOST_CLAIMS, sizeof(*claims.items)),
