@@ -62,6 +62,7 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
                                                .targets = targets,
                                                .database = w->database,
                                                .thread_count = w->options.key.thread_count,
+                                               .run_timeout_ms = w->placing->run_timeout_s * 1000,
                                                .model_bytes = byoc_estimate_model_bytes(module)};
   byoc_diag_t why = {0};
   byoc_status_t status = byoc_cost_measurer_create(&options, module->allocator, &why, &w->measurer);
