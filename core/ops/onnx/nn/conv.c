@@ -128,9 +128,13 @@ void byoc_conv_line_at(const byoc_conv_t *conv, const byoc_loop_expr_t *line, co
   for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
 }
 
-const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
-  const byoc_loop_expr_t *x = byoc_emit_as(conv->b, conv->dtype, byoc_loop_load(conv->b, conv->x, index));
+const byoc_loop_expr_t *byoc_conv_number(const byoc_conv_t *conv, const byoc_loop_expr_t *element) {
+  const byoc_loop_expr_t *x = byoc_emit_as(conv->b, conv->dtype, element);
   return conv->centre ? BYOC_LSUB(conv->b, x, conv->centre) : x;
+}
+
+const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
+  return byoc_conv_number(conv, byoc_loop_load(conv->b, conv->x, index));
 }
 
 const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
@@ -294,10 +298,8 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank);
   if (conv.is_bytes) {
     byoc_tile_choose_bytes(&tile, lower, conv.group_rows, pixels);
-    conv.pad = byoc_loop_let(b, "pad", byoc_emit_scalar(lower, node, 3));
   } else {
     byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, pixels);
-    conv.pad = byoc_loop_const(b, conv.dtype, 0.0);
   }
   bool few = has_few_rows(conv.w_type, groups);
   if (few && !conv.window.is_open && byoc_conv_plane(&conv)) return BYOC_OK;
