@@ -458,6 +458,57 @@ static void known_integers_are_not_loaded(void **state) {
   }
 }
 
+// Is the line at `at` of a printed kernel in a loop over taps?
+static bool is_at_each_tap(const char *text, const char *at) {
+  const char *line = at;
+  while (line > text && line[-1] != '\n') --line;
+  size_t indent = strspn(line, " ");
+  while (line > text) {
+    for (--line; line > text && line[-1] != '\n';) --line;
+    const size_t own = strspn(line, " ");
+    if (own >= indent) continue;
+    indent = own;
+    if (strncmp(line + own, "serial tap", strlen("serial tap")) == 0) return true;
+  }
+  return false;
+}
+
+// Bytes become numbers once for all taps of a kernel: as the input lines of a tile, or as a whole panel. Strided taps
+// of dynamic lines read too few of their neighbours for that.
+static void bytes_of_a_convolution_are_converted_once(void **state) {
+  (void)state;
+#define CONV_OF_BYTES(x, y, attributes)                                                                                \
+  MAIN("(%x : " x ", %w : f32[8,4,3,3], %z : u8[]) -> (%y : " y ")",                                                   \
+       "%y = byoc::Conv@1(%x, %w, _, %z) {" attributes "} : " y " return %y")
+  static const struct {
+    const char *text;
+    bool is_at_each_tap;
+  } rows[] = {
+      {CONV_OF_BYTES("u8[1,4,4,4]", "f32[1,8,4,4]", "pads = [1, 1, 1, 1]"), false},
+      {CONV_OF_BYTES("u8[1,4,20,20]", "f32[1,8,20,20]", "pads = [1, 1, 1, 1]"), false},
+      {CONV_OF_BYTES("u8[1,4,21,21]", "f32[1,8,10,10]", "strides = [2, 2]"), false},
+      {CONV_OF_BYTES("u8[1,4,300,300]", "f32[1,8,298,298]", ""), false},
+      {CONV_OF_BYTES("u8[1,4,H,W]", "f32[1,8,H,W]", "pads = [1, 1, 1, 1]"), false},
+      {CONV_OF_BYTES("u8[1,4,H,W]", "?", "strides = [2, 2]"), true},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_graph_module_t *module = lowered(rows[i].text, true);
+    size_t count = 0;
+    for (size_t f = 0; f < module->functions.count; ++f) {
+      if (!module->functions.data[f]->kernel) continue;
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_loop_kernel_print(module->functions.data[f]->kernel, &text);
+      for (const char *at = text.data; (at = strstr(at, " - centre")) != NULL; ++at, ++count) {
+        if (is_at_each_tap(text.data, at) != rows[i].is_at_each_tap) fail_msg("row %zu:\n%s", i, text.data);
+      }
+      byoc_string_deinit(&text);
+    }
+    assert_true(count > 0);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void failing_allocations(void **state) {
   (void)state;
   static char text[] =
@@ -483,6 +534,7 @@ int main(void) {
       cmocka_unit_test(tiles_fit_the_registers),
       cmocka_unit_test(run_time_shapes),
       cmocka_unit_test(known_integers_are_not_loaded),
+      cmocka_unit_test(bytes_of_a_convolution_are_converted_once),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
