@@ -484,6 +484,23 @@ static void test_a_loop_that_is_left_open_is_refused(void **state) {
   drop(&other);
 }
 
+static byoc_status_t lower_with(void *text, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_status_t status = byoc_graph_parse(text, "test", allocator, &diag, &module);
+  if (status == BYOC_OK) status = byoc_infer_module(module, &diag);
+  if (status == BYOC_OK) status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void test_definitions_survive_failing_allocations(void **state) {
+  (void)state;
+  static char text[] = "module {\n  func @main(%x : f32[7]) -> (%y : f32[4]) {\n"
+                       "    %y = com.acme::Take@1(%x) {pads = [0], step = 2} : f32[4]\n    return %y\n  }\n}\n";
+  byoc_test_each_allocation_fails(lower_with, text, true);
+}
+
 static void test_conflicts_name_both(void **state) {
   (void)state;
   samples_t other;
@@ -529,6 +546,7 @@ int main(void) {
       cmocka_unit_test(test_inference_says_where_memory_is_out),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_a_loop_that_is_left_open_is_refused),
+      cmocka_unit_test(test_definitions_survive_failing_allocations),
       cmocka_unit_test(test_conflicts_name_both),
       cmocka_unit_test(test_clashes_with_operators_of_byoc_say_what_to_do),
       cmocka_unit_test(test_wrong_declarations_are_refused),
