@@ -148,9 +148,9 @@ static void test_h5_results_are_made_in_the_buffers(void **state) {
   byoc_argument_t output;
   assert_int_equal(run_with(&m, &input, &output, &options), BYOC_OK);
   assert_ptr_equal(output.data, y);
-  const uint64_t with_buffer = m.artifact.table->peak_bytes(m.context);
+  assert_true(m.artifact.table->peak_bytes(m.context) < sizeof(y));
   assert_int_equal(run_with(&m, &input, &output, NULL), BYOC_OK);
-  assert_true(m.artifact.table->peak_bytes(m.context) >= with_buffer + sizeof(y));
+  assert_true(m.artifact.table->peak_bytes(m.context) >= sizeof(y));
   close_model(&m);
 }
 

@@ -494,11 +494,22 @@ static byoc_status_t lower_with(void *text, byoc_allocator_t allocator) {
   return status;
 }
 
+// The map of known names grows while the definition is read.
 static void test_definitions_survive_failing_allocations(void **state) {
   (void)state;
-  static char text[] = "module {\n  func @main(%x : f32[7]) -> (%y : f32[4]) {\n"
-                       "    %y = com.acme::Take@1(%x) {pads = [0], step = 2} : f32[4]\n    return %y\n  }\n}\n";
+#define LETS(name) "let " name "0 = i let " name "1 = " name "0 + i let " name "2 = " name "1 + i\n"
+  static const byoc_op_declaration_t many[] = {
+      {.name = "Many",
+       .signature = "(x: f32[N]) -> (y: f32[N])",
+       .loops = "serial i in 0 .. N {\n" LETS("a") LETS("b") LETS("c") LETS("d") LETS("e") LETS("f")
+           LETS("g") "y[i] = cast(f32, a2 + b2 + c2 + d2 + e2 + f2 + g2)\n}"}};
+  static char text[] = "module {\n  func @main(%x : f32[7]) -> (%y : f32[7]) {\n"
+                       "    %y = com.acme::Many@1(%x) : f32[7]\n    return %y\n  }\n}\n";
+  samples_t other;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(declare(&other, many, 1, &diag), &diag);
   byoc_test_each_allocation_fails(lower_with, text, true);
+  drop(&other);
 }
 
 static void test_conflicts_name_both(void **state) {
