@@ -521,10 +521,16 @@ static void bytes_of_a_convolution_are_converted_once(void **state) {
 
 static void failing_allocations(void **state) {
   (void)state;
-  static char text[] =
+  static char texts[][512] = {
       MAIN("(%x : f32[4,8], %z : f32[8]) -> (%y : f32[4,8])", "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8]"
-                                                              "%y = Add@14(%b, %z) : f32[4,8] return %y");
-  byoc_test_each_allocation_fails(lower_all, text, true);
+                                                              "%y = Add@14(%b, %z) : f32[4,8] return %y"),
+      CONV_OF_BYTES("u8[1,4,20,20]", DENSE, "f32[1,8,20,20]", "pads = [1, 1, 1, 1]"),
+      CONV_OF_BYTES("u8[1,4,300,300]", DENSE, "f32[1,8,298,298]", ""),
+      CONV_OF_BYTES("u8[1,4,9,W]", "f32[4,1,3,3]", "f32[1,4,9,W]", "group = 4, pads = [1, 1, 1, 1]"),
+  };
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    byoc_test_each_allocation_fails(lower_all, texts[i], true);
+  }
 }
 
 int main(void) {
