@@ -6,6 +6,13 @@
 
 #include "core/base/log.h"
 
+static void warn(const byoc_target_t *target, const char *what, const byoc_diag_t *why) {
+  char reason[1024];
+  byoc_diag_format(why, reason, sizeof(reason));
+  byoc_log(BYOC_LOG_WARNING, "target '%s' %s, because the costs that its plugin '%s' %s states cannot be used: %s",
+           target->kind->name, what, target->kind->plugin_name, target->kind->plugin_version, reason);
+}
+
 static byoc_status_t take_target(byoc_stated_costs_t *stated, const byoc_target_t *target, byoc_diag_t *diag) {
   const byoc_backend_t *backend = target->kind->backend;
   byoc_stated_target_t *row = &stated->rows[target->index];
@@ -18,9 +25,7 @@ static byoc_status_t take_target(byoc_stated_costs_t *stated, const byoc_target_
   if (status == BYOC_CANCELLED || status == BYOC_OUT_OF_MEMORY) return byoc_diag_adopt(diag, &why);
   if (status != BYOC_OK) {
     row->answers = false;
-    byoc_log(BYOC_LOG_WARNING,
-             "the costs that the plugin '%s' states for target '%s' are not used, which is measured or estimated: %s",
-             target->kind->plugin_name, target->kind->name, why.message);
+    warn(target, "is measured or estimated", &why);
     return BYOC_OK;
   }
   row->least_operators = costs.least_operators;
@@ -68,10 +73,7 @@ const byoc_device_costs_t *byoc_stated_boundary(const byoc_stated_costs_t *state
 static byoc_status_t take_failure(byoc_stated_costs_t *stated, const byoc_target_t *target, const byoc_diag_t *why,
                                   byoc_diag_t *diag) {
   byoc_stated_target_t *row = &stated->rows[target->index];
-  byoc_log(BYOC_LOG_WARNING, "the costs that the plugin '%s' states for target '%s' are not used, %s: %s",
-           target->kind->plugin_name, target->kind->name,
-           stated->is_sealed ? "and neither are further regions of it" : "which is measured or estimated",
-           why->message);
+  warn(target, stated->is_sealed ? "gets no further regions" : "is measured or estimated", why);
   if (!stated->is_sealed) {
     row->answers = false;
     return BYOC_OK;

@@ -35,6 +35,7 @@ typedef struct asked_t {
 
 static byoc_status_t check_figure(double value, const char *what, byoc_diag_t *diag) {
   if (value >= 0 && value < INFINITY) return BYOC_OK;
+  if (isnan(value)) return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is not a number", what);
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "%s is %g, but figures are finite and at least 0", what, value);
 }
 
