@@ -52,33 +52,29 @@ byoc_status_t byoc_price_list_look_up_stated(byoc_price_list_t *list, const byoc
 // ---- asking ----
 
 typedef struct question_t {
+  byoc_map_t asked; // ids of this question and of those before it
   byoc_function_t *copies[BATCH], *regions[BATCH];
-  const char *ids[BATCH];
   uint32_t candidates[BATCH];
   uint32_t count;
 } question_t;
 
-static bool is_known(const byoc_price_list_t *list, const question_t *question, const char *id) {
-  bool is_asked = byoc_string_map_get(&list->ids, id) != NULL;
-  for (uint32_t i = 0; i < question->count && !is_asked; ++i) is_asked = strcmp(question->ids[i], id) == 0;
-  return is_asked;
-}
-
-// Adds the candidate to the question, unless an equal one has a cost or is in it.
+// Adds the candidate to the question, unless an equal one has a cost or was asked for.
 static byoc_status_t add(byoc_price_list_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
                          question_t *question) {
   const byoc_target_t *target = list->targets->targets.data[candidate->target];
   byoc_function_t *copy = NULL;
   BYOC_RETURN_IF_ERROR(byoc_outline_candidate_copy(list->problem->flow.nodes, candidate, target, diag, &copy));
   const char *id = make_id(list, candidate, copy);
-  if (id == NULL || is_known(list, question, id)) {
+  const bool is_asked =
+      id != NULL && (byoc_string_map_get(&list->ids, id) || byoc_string_map_get(&question->asked, id));
+  const bool ok = id != NULL && (is_asked || byoc_string_map_put(&question->asked, id, list));
+  if (!ok || is_asked) {
     byoc_erase_candidate(copy);
-    return id != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+    return ok ? BYOC_OK : byoc_diag_out_of_memory(diag);
   }
   const uint32_t i = question->count++;
   question->copies[i] = copy;
   question->regions[i] = byoc_candidate_region(copy);
-  question->ids[i] = id;
   question->candidates[i] = candidate->index;
   return BYOC_OK;
 }
@@ -104,6 +100,7 @@ static byoc_status_t ask_target(byoc_price_list_t *list, uint32_t target, size_t
   const byoc_candidates_t *all = &list->problem->candidates;
   question_t question = {.count = 0};
   byoc_status_t status = BYOC_OK;
+  byoc_string_map_init(&question.asked, list->arena.allocator);
   for (size_t i = list->priced; i < count && status == BYOC_OK; ++i) {
     if (all->items.data[i]->target != target) continue;
     status = add(list, all->items.data[i], diag, &question);
@@ -113,6 +110,7 @@ static byoc_status_t ask_target(byoc_price_list_t *list, uint32_t target, size_t
   byoc_diag_t other = {0}; // the first error counts
   const byoc_status_t last =
       status == BYOC_OK ? finish(list, target, diag, &question) : finish(list, target, &other, &question);
+  byoc_map_deinit(&question.asked);
   return status == BYOC_OK ? last : status;
 }
 
