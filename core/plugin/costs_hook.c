@@ -96,7 +96,7 @@ static int32_t record_error(const byoc_cost_query_t *query, int32_t status, cons
   return status;
 }
 
-// ---- in the child ----
+// ---- in this process ----
 
 static byoc_status_t end_hook(const char *name, int32_t status, const byoc_hygiene_t *before, byoc_diag_t *diag) {
   const char *changed = byoc_hygiene_changed(before);
@@ -118,16 +118,23 @@ static byoc_status_t state_functions(asked_t *asked, byoc_diag_t *diag) {
   return end_hook("state_costs", status, &before, diag);
 }
 
-static void answer_functions(void *self, void *out) {
-  asked_t *asked = self;
-  answer_t *answer = out;
-  byoc_diag_t diag = {0};
-  for (uint32_t i = 0; i < asked->query.function_count; ++i) {
-    asked->figures[i] = (byoc_stated_figures_t)BYOC_STATED_NOTHING;
-  }
-  answer->status = state_functions(asked, &diag);
-  memcpy(answer->figures, asked->figures, asked->query.function_count * sizeof(*asked->figures));
-  byoc_diag_format(&diag, answer->reason, sizeof(answer->reason));
+byoc_status_t byoc_hook_state_costs_here(const byoc_target_t *target, byoc_function_t *const *functions, uint32_t count,
+                                         int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                         byoc_stated_figures_t *out_figures) {
+  asked_t asked = {.query = {.header = BYOC_HEADER(byoc_cost_query_t, 1),
+                             .target = target,
+                             .functions = functions,
+                             .function_count = count,
+                             .thread_count = thread_count > 0 ? (uint32_t)thread_count : 1,
+                             .state = state,
+                             .error = record_error},
+                   .figures = out_figures,
+                   .is_stated = byoc_allocate(allocator, count, sizeof(bool))};
+  if (asked.is_stated == NULL) return byoc_diag_out_of_memory(diag);
+  for (uint32_t i = 0; i < count; ++i) out_figures[i] = (byoc_stated_figures_t)BYOC_STATED_NOTHING;
+  const byoc_status_t status = state_functions(&asked, diag);
+  byoc_free(allocator, asked.is_stated);
+  return status;
 }
 
 static byoc_status_t check_target_costs(const byoc_target_costs_t *costs, byoc_diag_t *diag) {
@@ -147,29 +154,50 @@ static byoc_status_t check_target_costs(const byoc_target_costs_t *costs, byoc_d
   return BYOC_OK;
 }
 
-static void answer_target(void *self, void *out) {
-  const byoc_target_t *target = self;
+byoc_status_t byoc_hook_state_target_costs_here(const byoc_target_t *target, byoc_diag_t *diag,
+                                                byoc_target_costs_t *out_costs) {
   const byoc_backend_t *backend = target->kind->backend;
-  answer_t *answer = out;
-  byoc_diag_t diag = {0};
   byoc_hygiene_t before;
   byoc_hygiene_take(&before);
-  answer->costs = (byoc_target_costs_t){.header = BYOC_HEADER(byoc_target_costs_t, 1)};
+  *out_costs = (byoc_target_costs_t){.header = BYOC_HEADER(byoc_target_costs_t, 1)};
   const byoc_foreign_t outer = byoc_hook_enter(target, "hook state_target_costs", NULL, NULL);
-  const int32_t status = backend->state_target_costs(backend->self, target, &answer->costs);
+  const int32_t status = backend->state_target_costs(backend->self, target, out_costs);
   byoc_foreign_leave(&outer);
-  answer->status = end_hook("state_target_costs", status, &before, &diag);
-  if (answer->status == BYOC_OK) answer->status = check_target_costs(&answer->costs, &diag);
+  BYOC_RETURN_IF_ERROR(end_hook("state_target_costs", status, &before, diag));
+  return check_target_costs(out_costs, diag);
+}
+
+// ---- in a child process ----
+
+typedef struct question_t {
+  const byoc_target_t *target;
+  byoc_function_t *const *functions;
+  uint32_t count;
+  int32_t thread_count;
+} question_t;
+
+static void answer_functions(void *self, void *out) {
+  const question_t *question = self;
+  answer_t *answer = out;
+  byoc_diag_t diag = {0};
+  answer->status = byoc_hook_state_costs_here(question->target, question->functions, question->count,
+                                              question->thread_count, byoc_allocator_system(), &diag, answer->figures);
   byoc_diag_format(&diag, answer->reason, sizeof(answer->reason));
 }
 
-// ---- asking ----
+static void answer_target(void *self, void *out) {
+  const question_t *question = self;
+  answer_t *answer = out;
+  byoc_diag_t diag = {0};
+  answer->status = byoc_hook_state_target_costs_here(question->target, &diag, &answer->costs);
+  byoc_diag_format(&diag, answer->reason, sizeof(answer->reason));
+}
 
-static byoc_status_t ask(void (*body)(void *, void *), void *self, answer_t *answer, size_t size_bytes,
+static byoc_status_t ask(void (*body)(void *, void *), question_t *question, answer_t *answer, size_t size_bytes,
                          byoc_diag_t *diag) {
   const byoc_child_limits_t limits = {.timeout_ms = TIMEOUT_MS, .contains_foreign = true};
   byoc_diag_t why = {0};
-  byoc_status_t status = byoc_child_run(&limits, body, self, answer, size_bytes, &why);
+  byoc_status_t status = byoc_child_run(&limits, body, question, answer, size_bytes, &why);
   BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
   if (status == BYOC_CANCELLED) return byoc_diag_error(diag, BYOC_TOOL, "%s", why.message); // not by this task
   if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
@@ -180,31 +208,22 @@ static byoc_status_t ask(void (*body)(void *, void *), void *self, answer_t *ans
 byoc_status_t byoc_hook_state_costs(const byoc_target_t *target, byoc_function_t *const *functions, uint32_t count,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_stated_figures_t *out_figures) {
+  question_t question = {target, functions, count, thread_count};
   const size_t size_bytes = sizeof(answer_t) + count * sizeof(byoc_stated_figures_t);
   answer_t *answer = byoc_allocate(allocator, size_bytes, 1);
-  bool *is_stated = byoc_allocate(allocator, count, sizeof(*is_stated));
-  asked_t asked = {.query = {.header = BYOC_HEADER(byoc_cost_query_t, 1),
-                             .target = target,
-                             .functions = functions,
-                             .function_count = count,
-                             .thread_count = thread_count > 0 ? (uint32_t)thread_count : 1,
-                             .state = state,
-                             .error = record_error},
-                   .figures = out_figures,
-                   .is_stated = is_stated};
-  byoc_status_t status = answer && is_stated ? BYOC_OK : byoc_diag_out_of_memory(diag);
-  if (status == BYOC_OK) status = ask(answer_functions, &asked, answer, size_bytes, diag);
+  if (answer == NULL) return byoc_diag_out_of_memory(diag);
+  const byoc_status_t status = ask(answer_functions, &question, answer, size_bytes, diag);
   if (status == BYOC_OK) memcpy(out_figures, answer->figures, count * sizeof(*out_figures));
-  byoc_free(allocator, is_stated);
   byoc_free(allocator, answer);
   return status;
 }
 
 byoc_status_t byoc_hook_state_target_costs(const byoc_target_t *target, byoc_diag_t *diag,
                                            byoc_target_costs_t *out_costs) {
+  question_t question = {.target = target};
   answer_t answer;
   *out_costs = (byoc_target_costs_t){.header = BYOC_HEADER(byoc_target_costs_t, 1)};
-  BYOC_RETURN_IF_ERROR(ask(answer_target, (void *)(uintptr_t)target, &answer, sizeof(answer), diag));
+  BYOC_RETURN_IF_ERROR(ask(answer_target, &question, &answer, sizeof(answer), diag));
   *out_costs = answer.costs;
   return BYOC_OK;
 }

@@ -25,4 +25,11 @@ byoc_status_t byoc_hook_state_costs(const byoc_target_t *target, byoc_function_t
 byoc_status_t byoc_hook_state_target_costs(const byoc_target_t *target, byoc_diag_t *diag,
                                            byoc_target_costs_t *out_costs);
 
+// The same in this process, for tools that check plugins.
+byoc_status_t byoc_hook_state_costs_here(const byoc_target_t *target, byoc_function_t *const *functions, uint32_t count,
+                                         int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
+                                         byoc_stated_figures_t *out_figures);
+byoc_status_t byoc_hook_state_target_costs_here(const byoc_target_t *target, byoc_diag_t *diag,
+                                                byoc_target_costs_t *out_costs);
+
 #endif // BYOC_CORE_PLUGIN_COSTS_HOOK_H_
