@@ -35,7 +35,7 @@ byoc_status_t byoc_price_list_look_up_stated(byoc_price_list_t *list, const byoc
                                              const byoc_function_t *function, byoc_diag_t *diag,
                                              byoc_known_price_t *out_price) {
   const char *failure = list->failures[candidate->index];
-  const double time_ns = list->figures[candidate->index].time_ns;
+  const byoc_stated_figures_t *figures = &list->figures[candidate->index];
   BYOC_RETURN_IF_ERROR(look_at_size(list, candidate, function, diag, out_price));
   if (out_price->is_stated || !byoc_stated_answers(list->pricer.stated, candidate->target)) return BYOC_OK;
   if (failure != NULL) {
@@ -44,8 +44,11 @@ byoc_status_t byoc_price_list_look_up_stated(byoc_price_list_t *list, const byoc
   }
   const char *id = make_id(list, candidate, function);
   if (id == NULL) return byoc_diag_out_of_memory(diag);
-  if (isnan(time_ns) && byoc_string_map_get(&list->ids, id) == NULL) return BYOC_OK;
-  *out_price = (byoc_known_price_t){.id = id, .cost_ns = time_ns, .is_stated = true};
+  const bool is_declined = figures->declined[0] != '\0';
+  if (isnan(figures->time_ns) && !is_declined && byoc_string_map_get(&list->ids, id) == NULL) return BYOC_OK;
+  *out_price = (byoc_known_price_t){
+      .id = id, .cost_ns = is_declined ? INFINITY : figures->time_ns, .is_fallback = is_declined, .is_stated = true};
+  if (is_declined) out_price->reason = figures->declined;
   return BYOC_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "core/plugin/costs_hook.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/child.h"
@@ -67,25 +68,52 @@ static const char *first_operator(const byoc_function_t *function) {
 
 // ---- the query's own functions ----
 
+// Begins the answer about a function, which may get one.
+static byoc_status_t begin_answer(asked_t *asked, uint32_t index, byoc_diag_t *diag) {
+  const uint32_t count = asked->query.function_count;
+  byoc_foreign_beat();
+  if (index >= count) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it states the cost of function %u of %u, counted from 0",
+                           (unsigned)index, (unsigned)count);
+  }
+  if (asked->is_stated[index]) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it states the cost of function %u of %u twice",
+                           (unsigned)index, (unsigned)count);
+  }
+  asked->is_stated[index] = true;
+  return BYOC_OK;
+}
+
+static int32_t end_answer(asked_t *asked, byoc_status_t status, const byoc_diag_t *diag) {
+  if (status != BYOC_OK && asked->failure.status == BYOC_OK) asked->failure = *diag;
+  return status;
+}
+
 static int32_t state(const byoc_cost_query_t *query, uint32_t index, const byoc_stated_cost_t *cost) {
   asked_t *asked = (asked_t *)(uintptr_t)query;
   byoc_diag_t diag = {0};
-  byoc_status_t status = BYOC_OK;
-  byoc_foreign_beat();
-  if (index >= query->function_count) {
-    status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "it states the cost of function %u of %u, counted from 0",
-                             (unsigned)index, (unsigned)query->function_count);
-  } else if (asked->is_stated[index]) {
-    status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "it states the cost of function %u of %u twice",
-                             (unsigned)index, (unsigned)query->function_count);
-  } else {
-    asked->is_stated[index] = true;
+  byoc_status_t status = begin_answer(asked, index, &diag);
+  if (status == BYOC_OK) {
     status = byoc_diag_context(&diag, take_cost(cost, &diag, &asked->figures[index]),
                                "the cost that it states for function %u of %u, which begins with %s", (unsigned)index,
                                (unsigned)query->function_count, first_operator(query->functions[index]));
   }
-  if (status != BYOC_OK && asked->failure.status == BYOC_OK) asked->failure = diag;
-  return status;
+  return end_answer(asked, status, &diag);
+}
+
+static int32_t decline(const byoc_cost_query_t *query, uint32_t index, const char *reason) {
+  asked_t *asked = (asked_t *)(uintptr_t)query;
+  byoc_diag_t diag = {0};
+  byoc_status_t status = begin_answer(asked, index, &diag);
+  const bool is_given = reason != NULL && reason[0] != '\0';
+  if (status == BYOC_OK && !(is_given && byoc_abi_text_is_printable(reason, strlen(reason)))) {
+    status = byoc_diag_error(&diag, BYOC_INVALID_DATA, "it declines function %u of %u without a printable reason",
+                             (unsigned)index, (unsigned)query->function_count);
+  }
+  if (status == BYOC_OK) {
+    (void)snprintf(asked->figures[index].declined, sizeof(asked->figures[index].declined), "%s", reason);
+  }
+  return end_answer(asked, status, &diag);
 }
 
 static int32_t record_error(const byoc_cost_query_t *query, int32_t status, const char *message) {
@@ -127,6 +155,7 @@ byoc_status_t byoc_hook_state_costs_here(const byoc_target_t *target, byoc_funct
                              .function_count = count,
                              .thread_count = thread_count > 0 ? (uint32_t)thread_count : 1,
                              .state = state,
+                             .decline = decline,
                              .error = record_error},
                    .figures = out_figures,
                    .is_stated = byoc_allocate(allocator, count, sizeof(bool))};

@@ -8,12 +8,13 @@
 #include "core/ir/graph.h"
 #include "core/targets/target.h"
 
-// The figures of one function; NaN: not stated.
+// The answer about one function.
 typedef struct byoc_stated_figures_t {
-  double time_ns, moved_bytes, energy_nj;
+  double time_ns, moved_bytes, energy_nj; // NaN: not stated
+  char declined[121];                     // why the backend declines it; "": it does not
 } byoc_stated_figures_t;
 #define BYOC_STATED_NOTHING                                                                                            \
-  { (double)NAN, (double)NAN, (double)NAN }
+  { .time_ns = (double)NAN, .moved_bytes = (double)NAN, .energy_nj = (double)NAN }
 
 // Fills out_figures with a row per function. The target's backend has the hook. Fails with the reason if the hook fails
 // or states an impossible figure: BYOC_CANCELLED and BYOC_OUT_OF_MEMORY are about this process, all others about the

@@ -44,7 +44,8 @@
 // working folder, environment, umask or floating-point mode. If a hook does one of these, crashes, throws a C++
 // exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without a call of the host, byoc ends with exit code 1
 // and a message that names the hook. Only logging, progress, answers, edits and services count as such calls, not reads
-// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook.
+// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook, and
+// does without the costs of such a state_costs or state_target_costs hook.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -683,10 +684,13 @@ struct byoc_cost_query_t {
   byoc_function_t *const *functions;
   uint32_t function_count; // at least 1
   uint32_t thread_count;   // of the host, for which the plan is
-  // States the cost of functions[index], which is copied. A function without a statement is measured or estimated.
+  // States the cost of functions[index], which is copied. A function without an answer is measured or estimated.
   // BYOC_INVALID_ARGUMENT: the index is not less than function_count, or it has a statement already.
   // BYOC_INVALID_DATA: a stated figure is negative, NaN or infinite. A failure is kept and fails the hook.
   int32_t (*state)(const byoc_cost_query_t *query, uint32_t index, const byoc_stated_cost_t *cost);
+  // Declines functions[index], as generate would do: no plan by cost uses it. byoc explain shows the reason (copied; up
+  // to 120 bytes). The statuses are those of `state`.
+  int32_t (*decline)(const byoc_cost_query_t *query, uint32_t index, const char *reason);
   // Records why the hook fails (copied); returns `status`.
   int32_t (*error)(const byoc_cost_query_t *query, int32_t status, const char *message);
 };

@@ -44,6 +44,13 @@ static void test_a27_boundaries_and_least_sizes_are_stated(void **state) {
   byoc_test_printed("chip           0       0");
 }
 
+static void test_a27_functions_are_declined_with_a_reason(void **state) {
+  (void)state;
+  byoc_test_shell(0, EXPLAIN("-clock_mhz=1000000 -costs=decline") "--node 3");
+  byoc_test_printed("placed on chip, region 2, by chip.any, 66 ns stated by chip");
+  byoc_test_printed("the chip has no room for two");
+}
+
 static void test_c12_explain_says_whose_figure_it_is(void **state) {
   (void)state;
   byoc_test_shell(0, EXPLAIN("-clock_mhz=1000000") "--node 0 --save-plan plan.json --html plan.html");
@@ -87,6 +94,7 @@ static void test_a27_a_hook_that_fails_is_named_and_its_target_estimated(void **
               {"speechless", "the hook state_costs returned 13 and gave no reason"},
               {"beyond", "it states the cost of function 7 of 7, counted from 0"},
               {"twice", "it states the cost of function 0 of 7 twice"},
+              {"mute", "it declines function 0 of 7 without a printable reason"},
               {"null", "which begins with Relu: the cost is NULL"}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_test_shell(0, EXPLAIN("-costs=%s") "--node 0 2>&1", rows[i].how);
@@ -105,6 +113,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c12_the_plan_follows_the_clock_of_the_chip),
       cmocka_unit_test(test_a27_boundaries_and_least_sizes_are_stated),
+      cmocka_unit_test(test_a27_functions_are_declined_with_a_reason),
       cmocka_unit_test(test_c12_explain_says_whose_figure_it_is),
       cmocka_unit_test(test_c12_stated_and_measured_costs_are_in_one_plan),
       cmocka_unit_test(test_a27_a_hook_that_fails_is_named_and_its_target_estimated),

@@ -46,6 +46,10 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
   const double clock_mhz = (double)host->target->option_int(query->target, "clock_mhz");
   int32_t status = fail(query, how);
   for (uint32_t i = 0; i < query->function_count && status == BYOC_OK; ++i) {
+    if (strcmp(how, "decline") == 0 && host->graph->node_count(query->functions[i]) > 1) {
+      status = query->decline(query, i, "the chip has no room for two");
+      continue;
+    }
     const double cycles = count_cycles(query->functions[i]);
     const uint32_t index = strcmp(how, "beyond") == 0 ? i + query->function_count : i;
     const byoc_stated_cost_t cost = {.header = BYOC_HEADER(byoc_stated_cost_t, 1),
@@ -53,6 +57,7 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
                                      .time_ns = lie(how, 1000 * cycles / clock_mhz),
                                      .moved_bytes = 8 * cycles,
                                      .energy_nj = 0.5 * cycles};
+    if (strcmp(how, "mute") == 0) (void)query->decline(query, i, "");
     if (strcmp(how, "null") == 0) (void)query->state(query, i, NULL);
     if (strcmp(how, "none") == 0 || strcmp(how, "null") == 0) continue;
     status = query->state(query, index, &cost);
@@ -97,7 +102,8 @@ static const byoc_option_t options[] = {
      .name = "costs",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "right",
-     .choices = "right|none|negative|nan|infinite|crash|exit|environment|fail|speechless|beyond|twice|null",
+     .choices =
+         "right|none|decline|mute|negative|nan|infinite|crash|exit|environment|fail|speechless|beyond|twice|null",
      .help = "how costs are stated"}};
 
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),

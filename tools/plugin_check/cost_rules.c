@@ -62,6 +62,10 @@ static void compare(const regions_t *regions, uint32_t i, const byoc_stated_figu
                regions->functions[i]->name, (unsigned)regions->count, before, after, when);
     return;
   }
+  if (strcmp(own->declined, other->declined) == 0) return;
+  check_fail(regions->trial->check, "function '%s' among %u is %s%s, and %s%s if it is asked for %s",
+             regions->functions[i]->name, (unsigned)regions->count, own->declined[0] ? "declined: " : "not declined",
+             own->declined, other->declined[0] ? "declined: " : "not declined", other->declined, when);
 }
 
 static void compare_functions(regions_t *regions) {
