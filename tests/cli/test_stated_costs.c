@@ -22,9 +22,9 @@ static int enter(void **state) {
 
 #define EXPLAIN(options) WITH "byoc explain chain.byoc --plan=collage --cost=estimate --target 'chip " options "' "
 
-#define BUILD(clock)                                                                                                   \
-  WITH "BYOC_CACHE_DIR=$PWD/costs byoc build chain.byoc --plan=collage --cost-budget 2 -o chain.so --save-plan "       \
-       "mixed.json --target 'chip -clock_mhz=" clock "; negate' 2>&1"
+#define BUILD                                                                                                          \
+  WITH "BYOC_CACHE_DIR=$PWD/costs byoc build chain.byoc --plan=collage --cost-budget 0.5 -o chain.so --save-plan "     \
+       "mixed.json --target 'chip -clock_mhz=1000000; negate' 2>&1"
 
 static void test_c12_the_plan_follows_the_clock_of_the_chip(void **state) {
   (void)state;
@@ -63,7 +63,7 @@ static void test_c12_explain_says_whose_figure_it_is(void **state) {
 // The sum decides between plans with stated parts: no whole plan is timed here. No database keeps what is stated.
 static void test_c12_stated_and_measured_costs_are_in_one_plan(void **state) {
   (void)state;
-  byoc_test_shell(0, BUILD("1000000"));
+  byoc_test_shell(0, BUILD);
   byoc_test_shell(0, "grep -c '\"source\": \"measured\"' mixed.json && grep 'source.*chosen' mixed.json");
   byoc_test_printed("\"source\": \"stated\"");
   byoc_test_shell(0, "cat mixed.json");
@@ -75,9 +75,6 @@ static void test_c12_stated_and_measured_costs_are_in_one_plan(void **state) {
       0,
       WITH "byoc run chain.byoc --target c --random --output-dir c && byoc run chain.so --random --output-dir chip && "
            "diff -r c chip");
-  byoc_test_shell(0, BUILD("1"));
-  byoc_test_shell(0, "grep 'source.*chosen' mixed.json");
-  byoc_test_no_line("stated");
 }
 
 static void test_a27_a_hook_that_fails_is_named_and_its_target_estimated(void **state) {
