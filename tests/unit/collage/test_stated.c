@@ -451,6 +451,42 @@ static void a_hook_that_fails_late_gets_no_further_regions(void **state) {
   close_setting(&s);
 }
 
+// ---- memory ----
+
+static byoc_status_t price_once(void *argument, byoc_allocator_t allocator) {
+  const setting_t *s = argument;
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = make_graph(3, 2); // of the system's memory: it does not run out here
+  byoc_problem_t problem = {.function = byoc_graph_module_main(module)};
+  byoc_stated_costs_t stated = {0};
+  byoc_price_list_t prices;
+  byoc_status_t status = byoc_stated_init(&stated, &s->made.list, 1, allocator, &diag);
+  if (status == BYOC_OK) status = byoc_dataflow_init(&problem.flow, problem.function->body, allocator, &diag);
+  if (status == BYOC_OK) {
+    byoc_candidates_init(&problem.candidates, allocator);
+    status = byoc_candidates_collect(&problem.candidates, &problem.flow, &s->made.list, NULL, &diag);
+    const byoc_function_pricer_t pricer = {.price = price, .look_up = look_up, .stated = &stated};
+    if (status == BYOC_OK) {
+      status = byoc_price_list_init(&prices, &problem, &s->made.list, pricer, &machine, &diag);
+      if (status == BYOC_OK) byoc_price_list_deinit(&prices);
+    }
+    byoc_candidates_deinit(&problem.candidates);
+    byoc_dataflow_deinit(&problem.flow);
+  }
+  byoc_stated_deinit(&stated);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+static void memory_may_run_out_anywhere(void **state) {
+  (void)state;
+  chip_t chip = {.clock_ghz = 1, .least_operators = 2, .seen = share_seen()};
+  setting_t s;
+  open_setting(&s, &chip, 3, 2);
+  byoc_test_each_allocation_fails(price_once, &s, false);
+  close_setting(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c3_plans_of_stated_and_measured_costs_equal_brute_force),
@@ -460,6 +496,7 @@ int main(void) {
       cmocka_unit_test(a_hook_that_fails_first_leaves_its_target_to_be_measured),
       cmocka_unit_test(costs_are_dropped_once_the_hook_fails),
       cmocka_unit_test(a_hook_that_fails_late_gets_no_further_regions),
+      cmocka_unit_test(memory_may_run_out_anywhere),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
