@@ -476,6 +476,13 @@ static void test_depthwise(void **state) {
   add_case("several filters per channel", &problem, DEPTHWISE);
   problem.conv.pad_top = -1, problem.conv.pad_left = -2, problem.conv.out_h = 8, problem.conv.out_w = 17;
   add_case("a part of the picture", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 9, 16, 5, 1, 2);
+  add_case("rows that fill vectors", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 17, 18, 3, 1, 3);
+  problem.conv.dilation_h = problem.conv.dilation_w = 3;
+  add_case("dilated", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 11, 13, 9, 1, 4);
+  add_case("so many taps that they are a loop", &problem, DEPTHWISE);
   run_cases();
 }
 

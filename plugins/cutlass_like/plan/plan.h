@@ -74,9 +74,12 @@ uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, con
 typedef struct byoc_cutlass_depthwise_t {
   int64_t band_h, band_w; // of the output
   int64_t phase_w, padded_row, padded_h;
+  int64_t tail; // zeros behind the last row
 } byoc_cutlass_depthwise_t;
 void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
                                   byoc_cutlass_depthwise_t *out_sizes);
+// Too many taps, or rows of the input, for `rows` rows of the output to be written out as straight code.
+bool byoc_cutlass_loops_over_taps(const byoc_cutlass_conv_t *conv, int32_t rows);
 
 // Parts of a share's workspace where tensors are f16 or bf16, in floats: the copied panels (of rows of A, of pixels, of
 // columns of a computed B), then weights or rows that are widened, then partial sums.

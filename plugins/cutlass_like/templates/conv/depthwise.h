@@ -4,8 +4,10 @@
 // a fixed offset.
 //   PADDED_ROW        floats of a padded row: STRIDE_W phases of PHASE_W floats; phase f holds the padded columns f,
 //                     f + STRIDE_W, ...
+//   PADDED_TAIL       zeros behind the last row, up to which the vectors of its last taps reach
 //   BAND_H, BAND_W    rows and columns of the output that are computed from one copy: all of them, unless the sizes of
 //                     the image are dynamic
+//   LOOPS_OVER_TAPS   1: the kernel is so large or so far dilated that its taps are a loop
 CALL_SIZE FN(bands)(const FN(args_t) * args) {
   (void)args;
   return (OUT_H + BAND_H - 1) / BAND_H;
@@ -26,14 +28,15 @@ static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * arg
                                                           int64_t top, int64_t left, int64_t rows, int64_t columns) {
   (void)args;
   const int64_t padded_h = (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1;
-  const int64_t length = (columns + LANES - 1) / LANES * LANES + (KERNEL_W - 1) * DILATION_W / STRIDE_W;
+  const int64_t length =
+      OPEN_SIZES ? (columns + LANES - 1) / LANES * LANES + (KERNEL_W - 1) * DILATION_W / STRIDE_W : PHASE_W;
   // Rows above and below the image are zeros.
   const int64_t first = top * STRIDE_H - PAD_TOP;
   const int64_t above = first < 0 ? (-first < padded_h ? -first : padded_h) : 0;
   const int64_t stop = IN_H - first < padded_h ? IN_H - first : padded_h, end = stop > above ? stop : above;
   for (int64_t y = 0, rows_at_once; y < padded_h; y += rows_at_once) { // few enough to stay in the cache
     const int64_t inside = y >= above && y < end, to_edge = (y < above ? above : y < end ? end : padded_h) - y;
-    rows_at_once = !OPEN_SIZES ? 1 : to_edge < 8 ? to_edge : 8; // constants are worked out row by row
+    rows_at_once = to_edge < 8 ? to_edge : 8;
     for (int64_t phase = 0; phase < STRIDE_W; ++phase) {
       int64_t in_x = left * STRIDE_W + phase - PAD_LEFT, low = 0, high = 0;
       if (in_x < 0) low = (STRIDE_W - 1 - in_x) / STRIDE_W;
@@ -45,16 +48,30 @@ static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * arg
                 rows_at_once, length, low, high, STRIDE_W);
     }
   }
+  if (PADDED_TAIL) copy_runs(padded + padded_h * PADDED_ROW, 0, plane, 0, 1, PADDED_TAIL, 0, 0, 1);
 }
 
-// VECTOR_ROWS rows of LANES pixels at once, so that one load of a weight serves several vectors.
-static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * args, const float *padded,
-                                                            const float *taps, float offset, int64_t at, int64_t y,
-                                                            int64_t x, const int rows, const int64_t lanes) {
-  vf sum[VECTOR_ROWS];
+// The sums of `rows` rows of LANES pixels, from `p` on. Each vector of the input is loaded once for all rows, as a load
+// that crosses cache lines takes as long as several multiplications.
+static inline __attribute__((always_inline)) void FN(sum)(vf *sum, const float *p, const float *taps, const int rows) {
+#pragma GCC unroll 64
+  for (int row = 0; row <= (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H; ++row)
 #pragma GCC unroll 8
-  for (int i = 0; i < rows; ++i) sum[i] = v_zero();
-  const float *p = padded + y * STRIDE_H * PADDED_ROW + x;
+    for (int s = 0; s < KERNEL_W; ++s) {
+      const int column = s * DILATION_W;
+      const vf x = v_load_once(p + row * PADDED_ROW + column % STRIDE_W * PHASE_W + column / STRIDE_W);
+#pragma GCC unroll 8
+      for (int i = 0; i < rows; ++i) {
+        const int below = row - i * STRIDE_H;
+        if (below >= 0 && below % DILATION_H == 0 && below / DILATION_H < KERNEL_H)
+          sum[i] = v_fma(v_set1(taps[below / DILATION_H * KERNEL_W + s]), x, sum[i]);
+      }
+    }
+}
+
+// The same of kernels with so many taps that they are a loop.
+static inline __attribute__((always_inline)) void FN(sum_loop)(vf *sum, const float *p, const float *taps,
+                                                               const int rows) {
 #pragma GCC unroll 8
   for (int r = 0; r < KERNEL_H; ++r)
 #pragma GCC unroll 8
@@ -68,6 +85,20 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
             v_load(p + (i * STRIDE_H + r * DILATION_H) * PADDED_ROW + column % STRIDE_W * PHASE_W + column / STRIDE_W),
             sum[i]);
     }
+}
+
+// VECTOR_ROWS rows of LANES pixels at once, so that one load of a weight serves several vectors.
+static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * args, const float *padded,
+                                                            const float *taps, float offset, int64_t at, int64_t y,
+                                                            int64_t x, const int rows, const int64_t lanes) {
+  vf sum[VECTOR_ROWS];
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; ++i) sum[i] = v_zero();
+  const float *p = padded + y * STRIDE_H * PADDED_ROW + x;
+  if (LOOPS_OVER_TAPS)
+    FN(sum_loop)(sum, p, taps, rows);
+  else
+    FN(sum)(sum, p, taps, rows);
   const vf bias = v_set1(offset);
   (void)bias;
 #pragma GCC unroll 8
