@@ -35,7 +35,8 @@ static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
   if (conv->in == 1 && conv->groups > 1) {
     plan->form = BYOC_CUTLASS_FORM_DEPTHWISE;
     plan->direct = false;
-    plan->rows = conv->out_h < 4 ? 1 : byoc_cutlass_even_rows(conv->out_h, sums >= 20 ? 8 : 4);
+    plan->rows = conv->out_h < 4 ? 1 : 4;
+    if (lanes > 4 && conv->out_h >= 4) plan->rows = byoc_cutlass_even_rows(conv->out_h, sums >= 20 ? 8 : 4);
     if (conv->in_blocked) plan->rows = byoc_cutlass_even_rows(conv->out_w, sums < 14 ? sums / 2 : 8);
     plan->vectors = 1;
     plan->block_depth = plan->block_panels = 1;
@@ -225,10 +226,11 @@ void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_
                                                       (conv->kernel_h - 1) * conv->dilation_h + 1};
 }
 
-bool byoc_cutlass_loops_over_taps(const byoc_cutlass_conv_t *conv, int32_t rows) {
+bool byoc_cutlass_shares_loads(const byoc_cutlass_conv_t *conv, const byoc_cutlass_plan_t *plan) {
   enum { MOST_TAPS = 8, MOST_ROWS = 64 }; // what templates/conv/depthwise.h unrolls
-  const int64_t reach = (rows - 1) * conv->stride_h + (conv->kernel_h - 1) * conv->dilation_h;
-  return conv->kernel_h > MOST_TAPS || conv->kernel_w > MOST_TAPS || reach >= MOST_ROWS;
+  const int64_t reach = (plan->rows - 1) * conv->stride_h + (conv->kernel_h - 1) * conv->dilation_h;
+  return byoc_cutlass_isa_lanes(plan->isa) > 4 && conv->kernel_h <= MOST_TAPS && conv->kernel_w <= MOST_TAPS &&
+         reach < MOST_ROWS;
 }
 
 static int64_t align(int64_t floats) {

@@ -78,8 +78,9 @@ typedef struct byoc_cutlass_depthwise_t {
 } byoc_cutlass_depthwise_t;
 void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
                                   byoc_cutlass_depthwise_t *out_sizes);
-// Too many taps, or rows of the input, for `rows` rows of the output to be written out as straight code.
-bool byoc_cutlass_loops_over_taps(const byoc_cutlass_conv_t *conv, int32_t rows);
+// Each vector of the copy is loaded once for all rows that it is a tap of: vectors are long, so that loads cross cache
+// lines, and the taps and rows are few enough for straight code.
+bool byoc_cutlass_shares_loads(const byoc_cutlass_conv_t *conv, const byoc_cutlass_plan_t *plan);
 
 // Parts of a share's workspace where tensors are f16 or bf16, in floats: the copied panels (of rows of A, of pixels, of
 // columns of a computed B), then weights or rows that are widened, then partial sums.

@@ -7,7 +7,7 @@
 //   PADDED_TAIL       zeros behind the last row, up to which the vectors of its last taps reach
 //   BAND_H, BAND_W    rows and columns of the output that are computed from one copy: all of them, unless the sizes of
 //                     the image are dynamic
-//   LOOPS_OVER_TAPS   1: the kernel is so large or so far dilated that its taps are a loop
+//   SHARES_LOADS      1: a vector of the copy is loaded once for all rows that it is a tap of
 CALL_SIZE FN(bands)(const FN(args_t) * args) {
   (void)args;
   return (OUT_H + BAND_H - 1) / BAND_H;
@@ -36,7 +36,8 @@ static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * arg
   const int64_t stop = IN_H - first < padded_h ? IN_H - first : padded_h, end = stop > above ? stop : above;
   for (int64_t y = 0, rows_at_once; y < padded_h; y += rows_at_once) { // few enough to stay in the cache
     const int64_t inside = y >= above && y < end, to_edge = (y < above ? above : y < end ? end : padded_h) - y;
-    rows_at_once = to_edge < 8 ? to_edge : 8;
+    // Loops over floats, as copies by 4 lanes are, are written out row by row if sizes are constant.
+    rows_at_once = LANES == 4 && !OPEN_SIZES && !HALF_DATA ? 1 : to_edge < 8 ? to_edge : 8;
     for (int64_t phase = 0; phase < STRIDE_W; ++phase) {
       int64_t in_x = left * STRIDE_W + phase - PAD_LEFT, low = 0, high = 0;
       if (in_x < 0) low = (STRIDE_W - 1 - in_x) / STRIDE_W;
@@ -51,9 +52,10 @@ static inline __attribute__((always_inline)) void FN(pad)(const FN(args_t) * arg
   if (PADDED_TAIL) copy_runs(padded + padded_h * PADDED_ROW, 0, plane, 0, 1, PADDED_TAIL, 0, 0, 1);
 }
 
-// The sums of `rows` rows of LANES pixels, from `p` on. Each vector of the input is loaded once for all rows, as a load
-// that crosses cache lines takes as long as several multiplications.
-static inline __attribute__((always_inline)) void FN(sum)(vf *sum, const float *p, const float *taps, const int rows) {
+// The sums of `rows` rows of LANES pixels, from `p` on: vector by vector of the copy. A load that crosses cache lines
+// takes as long as several multiplications.
+static inline __attribute__((always_inline)) void FN(sum_by_rows)(vf *sum, const float *p, const float *taps,
+                                                                  const int rows) {
 #pragma GCC unroll 64
   for (int row = 0; row <= (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H; ++row)
 #pragma GCC unroll 8
@@ -69,9 +71,9 @@ static inline __attribute__((always_inline)) void FN(sum)(vf *sum, const float *
     }
 }
 
-// The same of kernels with so many taps that they are a loop.
-static inline __attribute__((always_inline)) void FN(sum_loop)(vf *sum, const float *p, const float *taps,
-                                                               const int rows) {
+// The same, tap by tap.
+static inline __attribute__((always_inline)) void FN(sum_by_taps)(vf *sum, const float *p, const float *taps,
+                                                                  const int rows) {
 #pragma GCC unroll 8
   for (int r = 0; r < KERNEL_H; ++r)
 #pragma GCC unroll 8
@@ -95,10 +97,10 @@ static inline __attribute__((always_inline)) void FN(strip)(const FN(args_t) * a
 #pragma GCC unroll 8
   for (int i = 0; i < rows; ++i) sum[i] = v_zero();
   const float *p = padded + y * STRIDE_H * PADDED_ROW + x;
-  if (LOOPS_OVER_TAPS)
-    FN(sum_loop)(sum, p, taps, rows);
+  if (SHARES_LOADS)
+    FN(sum_by_rows)(sum, p, taps, rows);
   else
-    FN(sum)(sum, p, taps, rows);
+    FN(sum_by_taps)(sum, p, taps, rows);
   const vf bias = v_set1(offset);
   (void)bias;
 #pragma GCC unroll 8

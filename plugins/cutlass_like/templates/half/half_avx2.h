@@ -44,17 +44,17 @@ static inline __m128i half_part(const uint16_t *p, int64_t skip, int64_t stop) {
   const __m128i bytes = _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   return _mm_shuffle_epi8(half_first(p + skip, stop - skip), _mm_sub_epi8(bytes, _mm_set1_epi8((char)(2 * skip))));
 }
+static inline int64_t half_bound(int64_t lane) {
+  return lane < 0 ? 0 : lane < LANES ? lane : LANES;
+}
+// Elements 0, 2, 4 and 6 are in the first 8 elements, 8, 10, 12 and 14 in those from element 7 on.
 static inline __m128i half_even(const uint16_t *p, int64_t skip, int64_t stop) {
-  if (skip > 0 || stop < LANES) {
-    uint64_t words[2] = {0, 0};
-    for (int64_t i = skip; i < stop; ++i) words[i / 4] |= (uint64_t)p[2 * i] << i % 4 * 16;
-    return _mm_set_epi64x((int64_t)words[1], (int64_t)words[0]);
-  }
-  const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)p);
-  const __m128i high = _mm_loadu_si128((const __m128i *)(const void *)(p + LANES - 1));
-  return _mm_blend_epi16(
+  const int64_t first = 2 * skip, last = stop > skip ? 2 * stop - 1 : first;
+  const __m128i low = half_part(p, half_bound(first), half_bound(last));
+  const __m128i high = half_part(p + LANES - 1, half_bound(first - LANES + 1), half_bound(last - LANES + 1));
+  return _mm_or_si128(
       _mm_shuffle_epi8(low, _mm_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1)),
-      _mm_shuffle_epi8(high, _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 2, 3, 6, 7, 10, 11, 14, 15)), 0xf0);
+      _mm_shuffle_epi8(high, _mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 2, 3, 6, 7, 10, 11, 14, 15)));
 }
 
 #define HALF_VECTORS(type)                                                                                             \
