@@ -118,7 +118,7 @@ static narrow_t narrow_here(byoc_emitter_t *emitter, byoc_dtype_t dtype) {
 // An element of a tensor of this type, which is copied as it is.
 static bool is_element(const byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
   return value->kind == BYOC_LOOP_LOAD && value->load.buffer->dtype == dtype && byoc_dtype_bits(dtype) >= 8 &&
-         value->load.buffer->kind != BYOC_LOOP_BUFFER_LOCAL && name_of(emitter, value) == NULL;
+         byoc_emit_holds_bits(emitter, value->load.buffer) && name_of(emitter, value) == NULL;
 }
 
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name) {
@@ -497,7 +497,7 @@ static void emit_packed_load(byoc_emitter_t *emitter, const byoc_loop_buffer_t *
 static void emit_load(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   const byoc_loop_buffer_t *buffer = expr->load.buffer;
   byoc_string_t *out = emitter->out;
-  const bool is_local = buffer->kind == BYOC_LOOP_BUFFER_LOCAL;
+  const bool is_local = !byoc_emit_holds_bits(emitter, buffer);
   const bool is_bool = !is_local && buffer->dtype == BYOC_DTYPE_BOOL;
   const narrow_t narrow = is_local ? (narrow_t){NULL, NULL, ""} : narrow_here(emitter, buffer->dtype);
   if (narrow.to_f32 != NULL) {
