@@ -24,13 +24,14 @@ static void emit_matrix_index(byoc_plugin_string_t *text, byoc_cutlass_names_t *
 }
 
 // Tiles of all heights; if weights are f16 or bf16, also those that widen them in registers, for a call whose rows are
-// one panel.
+// one panel. Those prefetch nothing: it would take the place of the loads that they wait for.
 static void emit_open_rows(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, bool half_weights,
                            const byoc_cutlass_tiling_t *tiling) {
   byoc_cutlass_tiling_t once = *tiling;
   byoc_cutlass_define(text, names, "B_PADDED", tiling->b_padded);
   byoc_cutlass_emit_tiles_of_heights(text, names, "TILES", "tile", tiling);
   once.b_type = "WEIGHT_T";
+  once.ahead = 0;
   if (half_weights) byoc_cutlass_emit_tiles_of_heights(text, names, "ONCE_TILES", "once", &once);
 }
 

@@ -72,7 +72,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
         if (once) {
           ONCE_TILES(height, column_rest, depth, rows, weights, PARTIAL_AT(at), k == 0, k + depth == K,
                      args->output + at, HAS_BIAS ? args->bias + column : NULL,
-                     HAS_RESIDUAL ? args->residual + at : NULL, AHEAD_OF(next), AHEAD_STEP);
+                     HAS_RESIDUAL ? args->residual + at : NULL, NULL, 0);
           continue;
         }
 #endif
