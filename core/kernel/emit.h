@@ -28,6 +28,7 @@ typedef struct byoc_emitter_t {
   byoc_map_t shared;       // pointer map: expression → name of the local that holds it, in the current statement
   byoc_map_t invariant;    // the same for expressions that are invariant in the current vector loop
   byoc_arena_t names;      // of these
+  byoc_map_t held;         // pointer map: local buffers of narrow floats that hold numbers (emit_bits.c)
   const byoc_map_t *read;  // pointer map: variables and local buffers that matter (work.h)
   uint32_t next_shared, next_loop;
   uint32_t vector_depth; // how many of the loops around are to become vectors
@@ -39,6 +40,12 @@ typedef struct byoc_emitter_t {
 
 const char *byoc_c_value_type(byoc_dtype_t dtype);   // of a variable: f16 and narrower are held as float
 const char *byoc_c_storage_type(byoc_dtype_t dtype); // of a buffer's elements
+// Finds the local buffers that hold bits, for the whole kernel.
+void byoc_emit_find_bits(byoc_emitter_t *emitter);
+// Are the buffer's elements those of a tensor: bits in the form of byoc_c_storage_type? Local buffers hold numbers, but
+// for narrow floats that are only moved.
+bool byoc_emit_holds_bits(const byoc_emitter_t *emitter, const byoc_loop_buffer_t *buffer);
+const char *byoc_emit_element_type(const byoc_emitter_t *emitter, const byoc_loop_buffer_t *buffer); // as a C type
 // "restrict ", except for an operand that may be overwritten and the result that is written over it.
 const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop_buffer_t *buffer);
 // The name of a run-time dimension's variable: dim_0 and so on.

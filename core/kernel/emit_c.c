@@ -165,6 +165,7 @@ static byoc_status_t emit_kernel(byoc_emitter_t *emitter, const byoc_loop_kernel
     emitter->is_packed |= byoc_dtype_bits(kernel->parameters.data[i]->dtype) < 8;
   bool fine = byoc_uses_collect(kernel->body, emitter->allocator, &uses);
   emitter->read = &uses.read;
+  byoc_emit_find_bits(emitter);
   byoc_string_appendf(&body, "BYOC_PACKED int32_t %s(const byoc_call_t *call) {\n", kernel->name);
   if (uses.count == 0) byoc_string_append(&body, "  (void)call;\n");
   for (size_t i = 0; i < kernel->parameters.count; ++i) {
@@ -209,6 +210,7 @@ byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_
   byoc_string_map_init(&emitter.helpers, out->allocator);
   byoc_pointer_map_init(&emitter.shared, out->allocator);
   byoc_pointer_map_init(&emitter.invariant, out->allocator);
+  byoc_pointer_map_init(&emitter.held, out->allocator);
   byoc_arena_init(&emitter.names, out->allocator);
   for (size_t i = 0; i < count && status == BYOC_OK; ++i) status = emit_kernel(&emitter, kernels[i], &text);
   if (status == BYOC_OK) {
@@ -219,6 +221,7 @@ byoc_status_t byoc_kernel_emit_c(const byoc_loop_kernel_t *const *kernels, size_
   }
   byoc_arena_deinit(&emitter.names);
   byoc_map_deinit(&emitter.invariant);
+  byoc_map_deinit(&emitter.held);
   byoc_map_deinit(&emitter.shared);
   byoc_map_deinit(&emitter.helpers);
   byoc_string_deinit(&emitter.functions);

@@ -2,6 +2,8 @@
 // Emits loops that copy a run of elements as the C library's memcpy. memcpy loads several lines before it stores the
 // first, so that loads do not wait for stores whose addresses look alike. Compilers alternate loads and stores; for
 // rows of 256 bytes gathered from memory that takes twice the time.
+#include <string.h>
+
 #include "core/ir/loop_range.h"
 #include "core/kernel/emit.h"
 
@@ -9,7 +11,8 @@
 enum { LEAST_BYTES = 128 };
 
 // The store of `for i in begin..end { to[... + i] = from[... + i] }`; NULL for any other loop.
-static const byoc_loop_stmt_t *copy_of(const byoc_loop_stmt_t *loop, int64_t *out_begin, int64_t *out_count) {
+static const byoc_loop_stmt_t *copy_of(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int64_t *out_begin,
+                                       int64_t *out_count) {
   const byoc_loop_variable_t *variable = loop->loop.variable;
   int64_t end;
   if (loop->loop.kind != BYOC_LOOP_VECTOR || loop->loop.body->block.statements.count != 1 ||
@@ -22,6 +25,9 @@ static const byoc_loop_stmt_t *copy_of(const byoc_loop_stmt_t *loop, int64_t *ou
   uint32_t bits = byoc_dtype_bits(to->dtype);
   *out_count = end - *out_begin;
   if (to == from || to->dtype != from->dtype || bits < 8 || *out_count * (int64_t)(bits / 8) < LEAST_BYTES) return NULL;
+  const char *stored = byoc_c_storage_type(to->dtype); // local buffers may hold wider numbers
+  if (strcmp(byoc_emit_element_type(emitter, to), stored) != 0) return NULL;
+  if (strcmp(byoc_emit_element_type(emitter, from), stored) != 0) return NULL;
   bool is_run = byoc_loop_steps_by_one(store->store.index, variable) &&
                 byoc_loop_steps_by_one(store->store.value->load.index, variable);
   return is_run ? store : NULL;
@@ -35,7 +41,7 @@ static void emit_place(byoc_emitter_t *emitter, const byoc_loop_buffer_t *buffer
 
 bool byoc_emit_copy_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, int indent) {
   int64_t begin = 0, count = 0;
-  const byoc_loop_stmt_t *store = copy_of(loop, &begin, &count);
+  const byoc_loop_stmt_t *store = copy_of(emitter, loop, &begin, &count);
   if (store == NULL) return false;
   byoc_string_t *out = emitter->out;
   byoc_string_indent(out, indent);

@@ -18,57 +18,6 @@ const char *byoc_emit_restrict(const byoc_loop_kernel_t *kernel, const byoc_loop
   return is_shared ? "" : "restrict ";
 }
 
-const char *byoc_c_value_type(byoc_dtype_t dtype) {
-  switch (dtype) {
-  case BYOC_DTYPE_F64:
-    return "double";
-  case BYOC_DTYPE_BOOL:
-    return "bool";
-  case BYOC_DTYPE_I8:
-  case BYOC_DTYPE_I4:
-  case BYOC_DTYPE_I2:
-    return "int8_t";
-  case BYOC_DTYPE_U8:
-  case BYOC_DTYPE_U4:
-  case BYOC_DTYPE_U2:
-    return "uint8_t";
-  case BYOC_DTYPE_I16:
-    return "int16_t";
-  case BYOC_DTYPE_U16:
-    return "uint16_t";
-  case BYOC_DTYPE_I32:
-    return "int32_t";
-  case BYOC_DTYPE_U32:
-    return "uint32_t";
-  case BYOC_DTYPE_I64:
-    return "int64_t";
-  case BYOC_DTYPE_U64:
-    return "uint64_t";
-  default:
-    return "float";
-  }
-}
-
-const char *byoc_c_storage_type(byoc_dtype_t dtype) {
-  switch (dtype) {
-  case BYOC_DTYPE_F16:
-  case BYOC_DTYPE_BF16:
-    return "uint16_t";
-  case BYOC_DTYPE_BOOL:
-  case BYOC_DTYPE_I4:
-  case BYOC_DTYPE_F8E4M3FN:
-  case BYOC_DTYPE_F8E4M3FNUZ:
-  case BYOC_DTYPE_F8E5M2:
-  case BYOC_DTYPE_F8E5M2FNUZ:
-  case BYOC_DTYPE_F8E8M0:
-  case BYOC_DTYPE_F4E2M1:
-  case BYOC_DTYPE_I2:
-    return "uint8_t";
-  default:
-    return byoc_c_value_type(dtype);
-  }
-}
-
 // How floats that kernels hold as f32 are stored: the helpers that convert them, and the last arguments of those.
 typedef struct narrow_t {
   const char *to_f32, *from_f32, *arguments;
@@ -118,7 +67,7 @@ static narrow_t narrow_here(byoc_emitter_t *emitter, byoc_dtype_t dtype) {
 // An element of a tensor of this type, which is copied as it is.
 static bool is_element(const byoc_emitter_t *emitter, byoc_dtype_t dtype, const byoc_loop_expr_t *value) {
   return value->kind == BYOC_LOOP_LOAD && value->load.buffer->dtype == dtype && byoc_dtype_bits(dtype) >= 8 &&
-         value->load.buffer->kind != BYOC_LOOP_BUFFER_LOCAL && name_of(emitter, value) == NULL;
+         byoc_emit_holds_bits(emitter, value->load.buffer) && name_of(emitter, value) == NULL;
 }
 
 void byoc_emit_helper(byoc_emitter_t *emitter, const char *name) {
@@ -497,7 +446,7 @@ static void emit_packed_load(byoc_emitter_t *emitter, const byoc_loop_buffer_t *
 static void emit_load(byoc_emitter_t *emitter, const byoc_loop_expr_t *expr, byoc_c_precedence_t least) {
   const byoc_loop_buffer_t *buffer = expr->load.buffer;
   byoc_string_t *out = emitter->out;
-  const bool is_local = buffer->kind == BYOC_LOOP_BUFFER_LOCAL;
+  const bool is_local = !byoc_emit_holds_bits(emitter, buffer);
   const bool is_bool = !is_local && buffer->dtype == BYOC_DTYPE_BOOL;
   const narrow_t narrow = is_local ? (narrow_t){NULL, NULL, ""} : narrow_here(emitter, buffer->dtype);
   if (narrow.to_f32 != NULL) {

@@ -344,8 +344,22 @@ static void emit_blocks(byoc_half_t *half, const char *begin, const char *end, i
 // ---- copies ----
 
 // Does the buffer hold numbers of the type as f32?
-static bool is_held(const byoc_loop_buffer_t *buffer, byoc_dtype_t dtype) {
-  return buffer->dtype == BYOC_DTYPE_F32 || (buffer->kind == BYOC_LOOP_BUFFER_LOCAL && buffer->dtype == dtype);
+static bool is_held(const byoc_half_t *half, const byoc_loop_buffer_t *buffer, byoc_dtype_t dtype) {
+  return buffer->dtype == BYOC_DTYPE_F32 || (buffer->dtype == dtype && !byoc_emit_holds_bits(half->emitter, buffer));
+}
+
+// Does the body move bits, and nothing else?
+static bool is_copy(const byoc_half_t *half) {
+  for (size_t i = 0; i < byoc_half_count(half); ++i) {
+    const byoc_loop_stmt_t *stmt = byoc_half_statement(half, i);
+    if (stmt->kind != BYOC_LOOP_STORE || stmt->store.value->kind != BYOC_LOOP_LOAD) return false;
+    const byoc_loop_buffer_t *from = stmt->store.value->load.buffer, *to = stmt->store.buffer;
+    if (from->dtype != to->dtype || !byoc_emit_holds_bits(half->emitter, from) ||
+        !byoc_emit_holds_bits(half->emitter, to)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // The load that the loop's only byoc_half_statement converts between 16 bits and f32, both runs.
@@ -358,8 +372,8 @@ static const byoc_loop_expr_t *converted(const byoc_half_t *half) {
       !byoc_half_is_run(half, value->load.index))
     return NULL;
   const byoc_loop_buffer_t *from = value->load.buffer, *to = store->store.buffer;
-  const bool widens = byoc_half_is_buffer(from) && is_held(to, from->dtype);
-  const bool narrows = byoc_half_is_buffer(to) && is_held(from, to->dtype);
+  const bool widens = byoc_half_is_buffer(from) && is_held(half, to, from->dtype);
+  const bool narrows = byoc_half_is_buffer(to) && is_held(half, from, to->dtype);
   return (widens || narrows) && !byoc_emit_is_unread(half->emitter, store) ? value : NULL;
 }
 
@@ -402,10 +416,7 @@ bool byoc_emit_half_loop(byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop, 
     emit_conversion(&half, load, begin, end, indent);
     return true;
   }
-  const byoc_loop_stmt_t *only = byoc_half_count(&half) == 1 ? byoc_half_statement(&half, 0) : NULL;
-  const bool is_copy = only != NULL && only->kind == BYOC_LOOP_STORE && only->store.value->kind == BYOC_LOOP_LOAD &&
-                       only->store.value->load.buffer->dtype == only->store.buffer->dtype;
-  if (is_copy || !byoc_half_collect(&half)) return false;
+  if (is_copy(&half) || !byoc_half_collect(&half)) return false;
   emit_blocks(&half, begin, end, indent);
   return true;
 }

@@ -142,11 +142,32 @@ static bool is_vectorised(const byoc_loop_stmt_t *stmt) {
   return is_independent(stmt) || stmt->loop.kind == BYOC_LOOP_REDUCE;
 }
 
+// A loop so short that compilers unroll it before they look for vectors, and that only moves elements of 16 bits. gcc
+// then joins the moves of several such loops to a vector of 64 bytes, element by element.
+static bool moves_few_words(const byoc_emitter_t *emitter, const byoc_loop_stmt_t *loop) {
+  enum { MOST_UNROLLED = 16 };
+  int64_t begin, end;
+  if (!byoc_loop_is_int(loop->loop.begin, &begin) || !byoc_loop_is_int(loop->loop.end, &end)) return false;
+  if (end - begin > MOST_UNROLLED) return false;
+  const byoc_loop_stmt_t *body = loop->loop.body;
+  for (size_t i = 0; i < body->block.statements.count; ++i) {
+    const byoc_loop_stmt_t *stmt = body->block.statements.data[i];
+    if (stmt->kind != BYOC_LOOP_STORE || stmt->store.value->kind != BYOC_LOOP_LOAD) return false;
+    const byoc_loop_buffer_t *from = stmt->store.value->load.buffer, *to = stmt->store.buffer;
+    if (from->dtype != to->dtype || byoc_dtype_bits(to->dtype) != 16) return false;
+    if (!byoc_emit_holds_bits(emitter, from) || !byoc_emit_holds_bits(emitter, to)) return false;
+  }
+  return true;
+}
+
 static void emit_hint(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int indent) {
   int64_t begin, end;
   if (has_vector_hint(emitter, stmt)) {
     emitter->uses_vector = true;
     line(emitter, indent, "BYOC_VECTOR");
+    if (!moves_few_words(emitter, stmt)) return;
+    emitter->uses_unroll = true;
+    line(emitter, indent, "BYOC_UNROLL(1)");
   } else if (stmt->loop.kind == BYOC_LOOP_UNROLL && byoc_loop_is_int(stmt->loop.begin, &begin) &&
              byoc_loop_is_int(stmt->loop.end, &end) && end - begin <= MAX_UNROLL && end - begin > 1) {
     emitter->uses_unroll = true;
@@ -256,8 +277,7 @@ static void emit_field(byoc_emitter_t *emitter, byoc_string_t *out, const byoc_u
   const char *prefix = "";
   bool pointer = false;
   if (item->buffer) {
-    type = item->buffer->kind == BYOC_LOOP_BUFFER_LOCAL ? byoc_c_value_type(item->buffer->dtype)
-                                                        : byoc_c_storage_type(item->buffer->dtype);
+    type = byoc_emit_element_type(emitter, item->buffer);
     prefix = item->buffer->kind == BYOC_LOOP_BUFFER_INPUT ? "const " : "";
     pointer = true;
     byoc_string_append(&name, item->buffer->name);
@@ -397,7 +417,7 @@ static void emit_valued(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, i
     byoc_string_appendf(out, packed ? "(%s, " : "%s[", buffer->name);
     byoc_emit_expr(emitter, stmt->store.index, BYOC_C_CONDITIONAL);
     byoc_string_append(out, packed ? ", " : "] = ");
-    if (buffer->kind == BYOC_LOOP_BUFFER_LOCAL)
+    if (!byoc_emit_holds_bits(emitter, buffer))
       byoc_emit_expr(emitter, stmt->store.value, BYOC_C_CONDITIONAL);
     else
       byoc_emit_stored(emitter, buffer->dtype, stmt->store.value);
@@ -458,7 +478,7 @@ void byoc_emit_stmt(byoc_emitter_t *emitter, const byoc_loop_stmt_t *stmt, int i
     byoc_string_indent(emitter->out, indent);
     int64_t count = stmt->allocate->dims[0].constant;
     const char *alignment = count >= LINE_ELEMENTS ? "_Alignas(64) " : count >= VECTOR_ELEMENTS ? "_Alignas(32) " : "";
-    byoc_string_appendf(emitter->out, "%s%s %s[%lld];\n", alignment, byoc_c_value_type(stmt->allocate->dtype),
+    byoc_string_appendf(emitter->out, "%s%s %s[%lld];\n", alignment, byoc_emit_element_type(emitter, stmt->allocate),
                         stmt->allocate->name, (long long)count);
     return;
   }

@@ -99,7 +99,7 @@ static void check_stores(uint32_t type, const functions_t *functions) {
 static void check_copies(uint32_t type, const functions_t *functions) {
   for (int64_t stride = 1; stride <= 3; ++stride)
     for (int64_t length = 1; length <= 40; length += 3)
-      for (int64_t low = 0; low <= 4; low += 2) {
+      for (int64_t low = 0; low <= 4; ++low) {
         const int64_t high = length - low > low ? length - low : low, last = high > 0 ? (high - 1) * stride : 0;
         float values[512], copied[2 * 64];
         for (int64_t i = 0; i < 512; ++i) values[i] = (float)(i % 199) - 90.0f;

@@ -476,6 +476,13 @@ static void test_depthwise(void **state) {
   add_case("several filters per channel", &problem, DEPTHWISE);
   problem.conv.pad_top = -1, problem.conv.pad_left = -2, problem.conv.out_h = 8, problem.conv.out_w = 17;
   add_case("a part of the picture", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 9, 16, 5, 1, 2);
+  add_case("rows that fill vectors", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 17, 18, 3, 1, 3);
+  problem.conv.dilation_h = problem.conv.dilation_w = 3;
+  add_case("dilated", &problem, DEPTHWISE);
+  problem = conv(1, 3, 1, 1, 11, 13, 9, 1, 4);
+  add_case("so many taps that they are a loop", &problem, DEPTHWISE);
   run_cases();
 }
 
@@ -677,6 +684,28 @@ static void test_half(void **state) {
   }
 }
 
+// Weights of 16 bits are widened once for all rows from 12 rows on, and where sums of two vectors do not fit.
+static void test_many_rows_by_half_weights_are_tiles(void **state) {
+  (void)state;
+  const struct {
+    int64_t m;
+    uint32_t weights, form;
+  } rows[] = {{11, BYOC_DTYPE_F16, BYOC_CUTLASS_FORM_FEW_ROWS},
+              {12, BYOC_DTYPE_F16, BYOC_CUTLASS_FORM_WEIGHTS},
+              {16, BYOC_DTYPE_BF16, BYOC_CUTLASS_FORM_WEIGHTS},
+              {16, BYOC_DTYPE_F32, BYOC_CUTLASS_FORM_FEW_ROWS},
+              {17, BYOC_DTYPE_F32, BYOC_CUTLASS_FORM_WEIGHTS}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); ++i) {
+    byoc_cutlass_problem_t problem = matrices(rows[i].m, 77, 130, true);
+    byoc_cutlass_plan_t plan;
+    problem.types.weights = rows[i].weights;
+    byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX512, 1, true, &plan);
+    assert_int_equal(plan.form, rows[i].form);
+    byoc_cutlass_plan_default(&problem, BYOC_CUTLASS_ISA_AVX2, 1, true, &plan);
+    assert_int_equal(plan.form, BYOC_CUTLASS_FORM_WEIGHTS);
+  }
+}
+
 // Forgets what a test that failed has left.
 static int start(void **state) {
   (void)state;
@@ -687,14 +716,23 @@ static int start(void **state) {
 // cutlass_plans [PATTERN]: the tests whose name matches.
 int main(int argc, char **argv) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test_setup(test_winograd, start),         cmocka_unit_test_setup(test_winograd_forbidden, start),
-      cmocka_unit_test_setup(test_open_batch, start),       cmocka_unit_test_setup(test_open_sizes, start),
-      cmocka_unit_test_setup(test_dilated, start),          cmocka_unit_test_setup(test_open_sizes_depthwise, start),
-      cmocka_unit_test_setup(test_pointwise, start),        cmocka_unit_test_setup(test_strided, start),
-      cmocka_unit_test_setup(test_depthwise, start),        cmocka_unit_test_setup(test_negative_pads, start),
-      cmocka_unit_test_setup(test_epilogues, start),        cmocka_unit_test_setup(test_blocked, start),
-      cmocka_unit_test_setup(test_blocked_winograd, start), cmocka_unit_test_setup(test_blocked_depthwise, start),
-      cmocka_unit_test_setup(test_matrices, start),         cmocka_unit_test_setup(test_half, start),
+      cmocka_unit_test_setup(test_winograd, start),
+      cmocka_unit_test_setup(test_winograd_forbidden, start),
+      cmocka_unit_test_setup(test_open_batch, start),
+      cmocka_unit_test_setup(test_open_sizes, start),
+      cmocka_unit_test_setup(test_dilated, start),
+      cmocka_unit_test_setup(test_open_sizes_depthwise, start),
+      cmocka_unit_test_setup(test_pointwise, start),
+      cmocka_unit_test_setup(test_strided, start),
+      cmocka_unit_test_setup(test_depthwise, start),
+      cmocka_unit_test_setup(test_negative_pads, start),
+      cmocka_unit_test_setup(test_epilogues, start),
+      cmocka_unit_test_setup(test_blocked, start),
+      cmocka_unit_test_setup(test_blocked_winograd, start),
+      cmocka_unit_test_setup(test_blocked_depthwise, start),
+      cmocka_unit_test_setup(test_matrices, start),
+      cmocka_unit_test_setup(test_half, start),
+      cmocka_unit_test(test_many_rows_by_half_weights_are_tiles),
   };
   if (argc > 1) cmocka_set_test_filter(argv[1]);
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,7 @@ typedef struct byoc_cutlass_tiling_t {
   bool partial_tile;  // partial sums have the shape of the whole tile, not of the result
   bool float_result;  // c is f32 whatever the result's type is
   const char *b_type; // NULL: float
+  bool widens;        // b as floats is stored where `ahead` points
   bool open_columns;  // a tile gets the lengths of c's rows, of b's unless they are packed, and of its own as arguments
 } byoc_cutlass_tiling_t;
 

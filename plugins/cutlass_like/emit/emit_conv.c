@@ -25,7 +25,9 @@ static void emit_depthwise(byoc_plugin_string_t *text, byoc_cutlass_names_t *nam
   byoc_cutlass_define(text, names, "BAND_W", sizes.band_w);
   byoc_cutlass_define(text, names, "PHASE_W", sizes.phase_w);
   byoc_cutlass_define(text, names, "PADDED_ROW", sizes.padded_row);
+  byoc_cutlass_define(text, names, "PADDED_TAIL", sizes.tail);
   byoc_cutlass_define(text, names, "VECTOR_ROWS", plan->rows);
+  byoc_cutlass_define(text, names, "SHARES_LOADS", byoc_cutlass_shares_loads(conv, plan));
   BYOC_CUTLASS_ADD_TEMPLATE(text, depthwise);
   BYOC_CUTLASS_ADD_TEMPLATE(text, item_shares);
 }

@@ -23,15 +23,18 @@ static void emit_matrix_index(byoc_plugin_string_t *text, byoc_cutlass_names_t *
   byoc_plugin_string_deinit(&value);
 }
 
-// Tiles of all heights; if weights are f16 or bf16, also those that widen them in registers, for a call whose rows are
-// one panel.
+// Tiles of all heights; if weights are f16 or bf16, also those of the first panel of rows, which widen them in
+// registers and keep them for the other ones. Those prefetch nothing: it would take the place of the loads that they
+// wait for.
 static void emit_open_rows(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, bool half_weights,
                            const byoc_cutlass_tiling_t *tiling) {
-  byoc_cutlass_tiling_t once = *tiling;
+  byoc_cutlass_tiling_t first = *tiling;
   byoc_cutlass_define(text, names, "B_PADDED", tiling->b_padded);
   byoc_cutlass_emit_tiles_of_heights(text, names, "TILES", "tile", tiling);
-  once.b_type = "WEIGHT_T";
-  if (half_weights) byoc_cutlass_emit_tiles_of_heights(text, names, "ONCE_TILES", "once", &once);
+  first.b_type = "WEIGHT_T";
+  first.ahead = 0;
+  first.widens = true;
+  if (half_weights) byoc_cutlass_emit_tiles_of_heights(text, names, "FIRST_TILES", "first", &first);
 }
 
 void byoc_cutlass_emit_gemm(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,

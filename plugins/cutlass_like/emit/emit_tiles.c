@@ -25,6 +25,7 @@ void byoc_cutlass_emit_tile(byoc_plugin_string_t *text, const char *name, const 
     byoc_cutlass_define(text, &names, "TILE_B_DEPTH",
                         !t->b_packed ? t->b_depth : (t->b_whole ? t->vectors : vectors) * t->lanes);
   byoc_cutlass_define(text, &names, "TILE_AHEAD", t->ahead);
+  byoc_cutlass_define(text, &names, "TILE_WIDENS", t->widens);
   if (t->open_columns) {
     byoc_cutlass_define_text(text, &names, "TILE_C_ROW", "", "c_row");
   } else {

@@ -74,9 +74,13 @@ uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, con
 typedef struct byoc_cutlass_depthwise_t {
   int64_t band_h, band_w; // of the output
   int64_t phase_w, padded_row, padded_h;
+  int64_t tail; // zeros behind the last row
 } byoc_cutlass_depthwise_t;
 void byoc_cutlass_depthwise_sizes(const byoc_cutlass_conv_t *conv, byoc_cutlass_isa_t isa,
                                   byoc_cutlass_depthwise_t *out_sizes);
+// Each vector of the copy is loaded once for all rows that it is a tap of: vectors are long, so that loads cross cache
+// lines, and the taps and rows are few enough for straight code.
+bool byoc_cutlass_shares_loads(const byoc_cutlass_conv_t *conv, const byoc_cutlass_plan_t *plan);
 
 // Parts of a share's workspace where tensors are f16 or bf16, in floats: the copied panels (of rows of A, of pixels, of
 // columns of a computed B), then weights or rows that are widened, then partial sums.

@@ -156,7 +156,7 @@ static size_t list_plans(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa
     plan.streams = 0;
   }
   if (plan.form == BYOC_CUTLASS_FORM_DEPTHWISE) {
-    for (plan.rows = 1; plan.rows <= 6 && plan.rows <= conv->out_h; ++plan.rows)
+    for (plan.rows = 1; plan.rows <= 8 && plan.rows <= conv->out_h; ++plan.rows)
       count = plan_push(problem, plan, plans, count, capacity);
     return count;
   }

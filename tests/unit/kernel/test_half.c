@@ -105,6 +105,41 @@ static void emit_sides(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t lengt
   byoc_loop_end(b);
 }
 
+// Elements that are only moved through local buffers, `even` and `odd`, and those that are read as numbers in the end.
+static void emit_moves(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
+  const int64_t count = ROWS * length;
+  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
+  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
+  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
+  const byoc_loop_expr_t *row = byoc_loop_let(b, "row", OP(MUL, t, INT(length)));
+  const byoc_loop_buffer_t *even = byoc_loop_allocate(b, "even", dtype, length);
+  const byoc_loop_buffer_t *odd = byoc_loop_allocate(b, "odd", dtype, length);
+  const byoc_loop_buffer_t *first = byoc_loop_allocate(b, "first", dtype, length);
+  const byoc_loop_buffer_t *second = byoc_loop_allocate(b, "second", dtype, length);
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  byoc_loop_store(b, even, OP(SUB, INT(length - 1), i), byoc_loop_load(b, x, OP(ADD, row, i)));
+  byoc_loop_end(b);
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  byoc_loop_store(b, first, i, byoc_loop_load(b, x, OP(ADD, row, i)));
+  byoc_loop_end(b);
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  byoc_loop_store(b, odd, i, byoc_loop_load(b, even, i));
+  byoc_loop_end(b);
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  byoc_loop_store(b, second, i, byoc_loop_load(b, first, i));
+  byoc_loop_end(b);
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  byoc_loop_store(b, z, OP(ADD, row, i), byoc_loop_load(b, odd, i));
+  byoc_loop_end(b);
+  i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
+  const byoc_loop_expr_t *at = OP(ADD, row, i);
+  byoc_loop_store(b, y, at, OP(ADD, F32(byoc_loop_load(b, second, i)), byoc_loop_load(b, f, at)));
+  byoc_loop_end(b);
+  byoc_loop_end(b);
+}
+
 typedef struct case_t {
   void (*emit)(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length);
   int64_t length, count;
@@ -127,6 +162,8 @@ static const case_t cases[] = {
     {emit_sides, 3, 3 * ROWS},
     {emit_sides, 40, 40 * ROWS},
     {emit_sides, 300, 300 * ROWS},
+    {emit_moves, 16, 16 * ROWS},
+    {emit_moves, 100, 100 * ROWS},
 };
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
@@ -285,6 +322,20 @@ static void elements_that_are_no_neighbours_are_copied_and_converted_by_one_call
   byoc_string_deinit(&text);
 }
 
+static void elements_that_are_only_moved_are_not_converted(void **state) {
+  (void)state;
+  byoc_string_t text;
+  emit_text(emit_moves, &text);
+  const char *body = strstr(text.data, "static void k_loop");
+  assert_non_null(body);
+  assert_non_null(strstr(body, "uint16_t even"));
+  assert_non_null(strstr(body, "uint16_t odd"));
+  assert_non_null(strstr(body, "float first"));
+  assert_non_null(strstr(body, "float second"));
+  assert_null(strstr(body, "byoc_f16"));
+  byoc_string_deinit(&text);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(portable_conversions_equal_the_interpreter),
@@ -293,6 +344,7 @@ int main(void) {
       cmocka_unit_test(runs_are_converted_by_one_call),
       cmocka_unit_test(elements_of_some_iterations_are_copied_and_converted_by_one_call),
       cmocka_unit_test(elements_that_are_no_neighbours_are_copied_and_converted_by_one_call),
+      cmocka_unit_test(elements_that_are_only_moved_are_not_converted),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

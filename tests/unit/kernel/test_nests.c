@@ -106,6 +106,13 @@ static void transpositions_in_tiles(void **state) {
   }
 }
 
+static void squares_of_f16_are_moved_as_bits(void **state) {
+  (void)state;
+  expect_emitted("module {opset_import. = 17} { func @main(%x : f16[64,80]) -> (%y : ?) {"
+                 " %y = Transpose@13(%x) {perm = [1, 0]} : ? return %y } }",
+                 "uint16_t even");
+}
+
 // ---- reductions ----
 
 enum { ROWS = 6, COLUMNS = 101 };
@@ -338,6 +345,7 @@ static void products_of_bytes_are_dots(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(transpositions_in_tiles),
+      cmocka_unit_test(squares_of_f16_are_moved_as_bits),
       cmocka_unit_test(rows_are_folded),
       cmocka_unit_test(reducing_loops_are_checked),
       cmocka_unit_test(nibbles_are_packed),

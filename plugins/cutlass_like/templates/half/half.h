@@ -2,7 +2,8 @@
 // Tensors of f16 and bf16: loads widen to f32, stores round to the nearest, ties to even. The types are structs, so
 // that v_load, v_store and the others choose by the type of a pointer; a template that names its types serves all of
 // them. Loads and stores of vectors are in half_ID.h of the instruction set, as f16_load, f16_store, bf16_load and so
-// on, and if HAS_HALF_EVEN is 1 loads of every other element, from lane `skip` to `stop`.
+// on. f16_part loads lanes [skip, stop) and makes the others zero, f16_even loads every other element so; neither
+// reads what becomes no lane.
 #ifndef BYOC_CUTLASS_HALF
 #define BYOC_CUTLASS_HALF
 typedef struct f16_t {
@@ -45,9 +46,9 @@ typedef struct bf16_t {
       float *t = to + x;                                                                                               \
       const type##_t *f = from + x * stride;                                                                           \
       for (int64_t i = 0; i < count; ++i, t += to_step, f += from_step) {                                              \
-        if (stride == 1 && skip == 0) {                                                                                \
-          v_store_n(t, v_load_n_##type(f, stop), left);                                                                \
-        } else if (stride == 2 && HAS_HALF_EVEN) {                                                                     \
+        if (stride == 1) {                                                                                             \
+          v_store_n(t, type##_part(&f->bits, skip, stop), left);                                                       \
+        } else if (stride == 2) {                                                                                      \
           v_store_n(t, type##_even(&f->bits, skip, stop), left);                                                       \
         } else {                                                                                                       \
           uint16_t lanes[LANES] = {0};                                                                                 \

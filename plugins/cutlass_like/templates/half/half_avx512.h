@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16 lanes of f16 and bf16: F16C's conversions are part of AVX-512F; remainders use masks of 16-bit lanes.
-#ifndef HAS_HALF_EVEN
-#define HAS_HALF_EVEN 1
+#ifndef BYOC_CUTLASS_HALF_VECTORS
+#define BYOC_CUTLASS_HALF_VECTORS
 static inline vf f16_widen(__m256i x) {
   return _mm512_cvtph_ps(x);
 }
@@ -19,9 +19,12 @@ static inline __m256i bf16_narrow(vf x) {
   const __m512i whole = _mm512_mask_or_epi32(rounded, nan, bits, _mm512_set1_epi32(0x400000));
   return _mm512_cvtepi32_epi16(_mm512_srli_epi32(whole, 16));
 }
-// Elements 0, 2, 4, ... from lane `skip` to `stop`: the low halves of words. Odd ones are not read.
+static inline __mmask16 half_lanes(int64_t skip, int64_t stop) {
+  return (__mmask16)(v_first(stop) & ~v_first(skip));
+}
+// Elements 0, 2, 4, ... are the low halves of words.
 static inline __m256i half_even(const uint16_t *p, int64_t skip, int64_t stop) {
-  const uint32_t lanes = ((1u << stop) - 1u) & ~((1u << skip) - 1u);
+  const uint32_t lanes = half_lanes(skip, stop);
   const __mmask32 even = (__mmask32)__builtin_ia32_pdep_si(lanes, 0x55555555u);
   return _mm512_cvtepi32_epi16(_mm512_maskz_loadu_epi16(even, p));
 }
@@ -41,6 +44,9 @@ static inline __m256i half_even(const uint16_t *p, int64_t skip, int64_t stop) {
   }                                                                                                                    \
   static inline __attribute__((unused)) vf type##_set1(uint16_t x) {                                                   \
     return type##_widen(_mm256_set1_epi16((short)x));                                                                  \
+  }                                                                                                                    \
+  static inline __attribute__((unused)) vf type##_part(const uint16_t *p, int64_t skip, int64_t stop) {                \
+    return type##_widen(_mm256_maskz_loadu_epi16(half_lanes(skip, stop), p));                                          \
   }                                                                                                                    \
   static inline __attribute__((unused)) vf type##_even(const uint16_t *p, int64_t skip, int64_t stop) {                \
     return type##_widen(half_even(p, skip, stop));                                                                     \

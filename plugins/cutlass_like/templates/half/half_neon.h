@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 4 lanes of f16 and bf16: every AArch64 converts f16; bf16 is widened by a shift and rounded by half_bits.h.
-#ifndef HAS_HALF_EVEN
-#define HAS_HALF_EVEN 1
+#ifndef BYOC_CUTLASS_HALF_VECTORS
+#define BYOC_CUTLASS_HALF_VECTORS
 static inline vf f16_widen(uint16x4_t x) {
   return vcvt_f32_f16(vreinterpret_f16_u16(x));
 }
@@ -15,9 +15,9 @@ static inline uint16x4_t bf16_narrow(vf x) {
   return vmovn_u32(vreinterpretq_u32_s32((int32x4_t)bf16_words(x)));
 }
 static inline uint16x4_t half_some(const uint16_t *p, int64_t first, int64_t last, int64_t step) {
-  uint16_t lanes[LANES] = {0, 0, 0, 0};
-  for (int64_t i = first; i < last; ++i) lanes[i] = p[i * step];
-  return vld1_u16(lanes);
+  uint64_t lanes = 0;
+  for (int64_t i = first; i < last; ++i) lanes |= (uint64_t)p[i * step] << i * 16;
+  return vcreate_u16(lanes);
 }
 
 #define HALF_VECTORS(type)                                                                                             \
@@ -37,6 +37,9 @@ static inline uint16x4_t half_some(const uint16_t *p, int64_t first, int64_t las
   }                                                                                                                    \
   static inline __attribute__((unused)) vf type##_set1(uint16_t x) {                                                   \
     return type##_widen(vdup_n_u16(x));                                                                                \
+  }                                                                                                                    \
+  static inline __attribute__((unused)) vf type##_part(const uint16_t *p, int64_t skip, int64_t stop) {                \
+    return type##_widen(skip == 0 && stop >= LANES ? vld1_u16(p) : half_some(p, skip, stop, 1));                       \
   }                                                                                                                    \
   static inline __attribute__((unused)) vf type##_even(const uint16_t *p, int64_t skip, int64_t stop) {                \
     return type##_widen(half_some(p, skip, stop, 2));                                                                  \

@@ -54,10 +54,7 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
       // The panel that is read next: the following one, or after the last one the next block of depth of the first.
       const int64_t start = first * COLUMN_PANEL, start_wide = N - start < COLUMN_PANEL ? wide : COLUMN_PANEL;
       const WEIGHT_T *next = w + 1 < last ? weights + K * COLUMN_PANEL : b + start * K + (k + depth) * start_wide;
-#if HALF_WEIGHTS
-      const int once = panels == 1; // then weights are widened in registers
-      if (!once) widen(columns, weights, depth * wide);
-#else
+#if !HALF_WEIGHTS
       const float *columns = weights;
 #endif
       for (int64_t p = 0; p < panels; ++p) {
@@ -69,10 +66,10 @@ static void FN(block)(const FN(args_t) * args, float *workspace, int64_t block, 
         const float *rows = workspace + p * ROW_PANEL * depth;
 #endif
 #if HALF_WEIGHTS
-        if (once) {
-          ONCE_TILES(height, column_rest, depth, rows, weights, PARTIAL_AT(at), k == 0, k + depth == K,
-                     args->output + at, HAS_BIAS ? args->bias + column : NULL,
-                     HAS_RESIDUAL ? args->residual + at : NULL, AHEAD_OF(next), AHEAD_STEP);
+        if (p == 0) { // other panels of rows read what it widens
+          FIRST_TILES(height, column_rest, depth, rows, weights, PARTIAL_AT(at), k == 0, k + depth == K,
+                      args->output + at, HAS_BIAS ? args->bias + column : NULL,
+                      HAS_RESIDUAL ? args->residual + at : NULL, columns, panels > 1 ? wide : 0);
           continue;
         }
 #endif

@@ -6,6 +6,12 @@ static inline __attribute__((always_inline)) void FN(pack_rows)(float *panel, co
 #if A_ROW == 1
   copy_runs(panel, rows, a, A_DEPTH, depth, rows, 0, rows, 1);
 #else
+#if HALF_DATA
+  if (rows == 1) {
+    widen(panel, a, depth);
+    return;
+  }
+#endif
   for (int64_t k = 0; k < depth; k += LANES) {
     const int64_t terms = depth - k < LANES ? depth - k : LANES;
     for (int64_t r = 0; r < rows; r += LANES) {

@@ -6,6 +6,7 @@
 //   TILE_C_ROW                floats between two rows of the result; with TRANSPOSED, between two columns
 //   TILE_AHEAD                floats that each term prefetches from `ahead` on, for later tiles; `ahead_step` floats
 //                             between two terms
+//   TILE_WIDENS               1: instead, the terms of b are stored there as floats, for later tiles
 //   TILE_PARAMETERS           further parameters where sizes are those of a call: `c_row`, and `left`, the columns from
 //                             the tile on
 //   TILE_PARTIAL_ROW          like TILE_C_ROW, of the partial sums that are kept between blocks of depth
@@ -59,6 +60,10 @@ static void TILE_NAME(int64_t depth, const float *restrict a, const TILE_B_T *re
 #pragma GCC unroll 8
       for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = v_fma(x, column[j], sum[i][j]);
     }
+#if TILE_WIDENS
+#pragma GCC unroll 8
+    for (int j = 0; j < TILE_VECTORS; ++j) v_store((float *)(uintptr_t)ahead + j * LANES, column[j]);
+#endif
 #pragma GCC unroll 8
     for (int x = 0; x < TILE_AHEAD; x += 16) __builtin_prefetch(ahead + x, 0, 2);
     ahead += ahead_step;

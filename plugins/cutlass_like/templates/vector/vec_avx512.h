@@ -28,6 +28,12 @@ static inline __attribute__((unused)) void v_stream_end(void) {
 static inline vf v_fma(vf a, vf b, vf c) {
   return _mm512_fmadd_ps(a, b, c);
 }
+// A load that has several uses stays one load, where the compiler would read memory at each use.
+static inline __attribute__((unused)) vf v_load_once(const float *p) {
+  vf x = v_load(p);
+  __asm__("" : "+v"(x));
+  return x;
+}
 static inline vf v_max(vf a, vf b) {
   return _mm512_max_ps(a, b);
 }

@@ -31,6 +31,12 @@ static inline __attribute__((unused)) void v_stream_end(void) {}
 static inline vf v_fma(vf a, vf b, vf c) {
   return vfmaq_f32(c, a, b);
 }
+// A load that has several uses stays one load, where the compiler would read memory at each use.
+static inline __attribute__((unused)) vf v_load_once(const float *p) {
+  vf x = v_load(p);
+  __asm__("" : "+w"(x));
+  return x;
+}
 static inline vf v_max(vf a, vf b) { // as in SSE: b if either is NaN
   return vbslq_f32(vcgtq_f32(a, b), a, b);
 }

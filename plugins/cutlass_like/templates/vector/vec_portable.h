@@ -26,6 +26,9 @@ static inline __attribute__((unused)) void v_stream_end(void) {}
 static inline vf v_fma(vf a, vf b, vf c) {
   return a * b + c;
 }
+static inline __attribute__((unused)) vf v_load_once(const float *p) {
+  return v_load(p);
+}
 static inline vf v_max(vf a, vf b) { // as in SSE: b if either is NaN
   vi m = a > b;
   return (vf)(((vi)a & m) | ((vi)b & ~m));
