@@ -95,11 +95,6 @@ class Reasons:
             (reader.op_type in PASSED_ON and all(self.quantised(output, depth + 1) for output in reader.output))
             for reader in readers)
 
-    def elements(self, pairs):
-        """The element types of the zero points, or of the constants, of some DequantizeLinear nodes."""
-        names = [name for pair in pairs for name in (pair.input[2:3] or pair.input[:1])]
-        return {self.constants[name].data_type for name in names if name in self.constants}
-
     def bias_is_finer(self, node, pairs):
         """Is the bias a constant of floats, whose rounding to steps of the products changes a result by more than 1/64
         of a step?"""
@@ -126,9 +121,6 @@ class Reasons:
             return "the model: its operands are floats"
         if not all(self.quantised(name) for name in node.output):
             return "the model: its result is not quantised"
-        elements = self.elements(pairs)
-        if elements & {4, 5}:
-            return "16-bit integers"
         if kind in PRODUCTS and any(name in self.constants for name in node.input[1:2]):
             return "the model: its weights are floats"
         if kind in PRODUCTS and self.bias_is_finer(node, pairs):

@@ -156,19 +156,35 @@ static bool is_conv(const byoc_node_t *node) {
   return strcmp(node->op, "QLinearConv") == 0;
 }
 
+// The rows of the data that are known to be there.
+static int64_t rows_of(const byoc_type_t *x) {
+  int64_t rows = 1;
+  for (int32_t d = 0; d + 1 < x->rank; ++d) {
+    if (byoc_dim_is_constant(x->dims[d])) rows *= x->dims[d].constant;
+  }
+  return rows;
+}
+
+// Two products of bytes take less time than one of floats if the sums are long, and if each byte is used often.
+static bool is_fast(const byoc_node_t *node, int64_t terms, int64_t sums) {
+  enum { LEAST_TERMS = 64, LEAST_FILTERS = 64, LEAST_COLUMNS = 32, LEAST_ROWS = 4 };
+  if (terms < LEAST_TERMS) return false;
+  if (is_conv(node)) return sums / byoc_node_int(node, "group") >= LEAST_FILTERS;
+  return sums >= LEAST_COLUMNS && rows_of(node->operands[X]->type) >= LEAST_ROWS;
+}
+
 // Do the sums of bytes stay within i32, and are they computed fast?
 static bool splits(const byoc_node_t *node) {
   enum { MOST_TERMS = 1 << 16 }; // of 255 * 127 each
   const byoc_graph_module_t *module = node->function->module;
   const byoc_value_t *weights = node->operands[W], *zero = node->operands[W_ZERO];
   const byoc_dtype_t dtype = weights->type->dtype;
-  if (!module->is_lowered || module->bytes_as_floats || !byoc_dtype_is_word(node->operands[X]->type->dtype))
-    return false;
-  if (!byoc_dtype_is_byte(dtype) || !byoc_value_is_constant(weights)) return false;
-  if (strcmp(node->op, "QLinearConvTranspose") == 0) return false;
-  if (!byoc_value_is_constant(node->operands[X_ZERO])) return false;
+  if (!module->is_lowered || module->bytes_as_floats || strcmp(node->op, "QLinearConvTranspose") == 0) return false;
+  if (!byoc_dtype_is_word(node->operands[X]->type->dtype) || !byoc_dtype_is_byte(dtype)) return false;
+  if (!byoc_value_is_constant(weights) || !byoc_value_is_constant(node->operands[X_ZERO])) return false;
   const int64_t sums = weights->type->dims[is_conv(node) ? 0 : weights->type->rank - 1].constant;
-  if (sums < 1 || byoc_type_element_count(weights->type) / sums > MOST_TERMS) return false;
+  const int64_t terms = sums > 0 ? byoc_type_element_count(weights->type) / sums : 0;
+  if (terms > MOST_TERMS || !is_fast(node, terms, sums)) return false;
   if (!byoc_all_are(zero, 0) && !byoc_all_are(zero, dtype == BYOC_DTYPE_U8 ? 128 : 0)) return false;
   return is_conv(node) ? byoc_conv_is_packed(weights->type, byoc_node_int(node, "group")) : weights->type->rank == 2;
 }
