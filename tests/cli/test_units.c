@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule names a quantised operator as one node, however the model writes it: by QuantizeLinear and DequantizeLinear
 // around operators on floats, by QLinear operators, or by operators of com.microsoft.
+#include <stdint.h>
 #include <stdio.h>
 
 #include <sqlite3.h>
@@ -328,6 +329,68 @@ static void test_b36_units_of_words_are_floats_for_other_targets(void **state) {
   }
 }
 
+// ---- sums of 16 bits by 8 ----
+
+// Weights of all values, in an order without a pattern.
+static void add_weights(FILE *file, int count) {
+  uint32_t seed = 7;
+  for (int i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    fprintf(file, "%s%d", i > 0 ? ", " : "", (int)(seed >> 24) - 128);
+  }
+}
+
+// The unit in words.byoc, and sums of f64, which are exact, in exact.byoc.
+static void write_sums(const char *dtype, int zero, const char *weights, int weight_count, const char *x_shape,
+                       const char *unit, const char *exact) {
+  for (int is_exact = 0; is_exact < 2; ++is_exact) {
+    FILE *file = fopen(is_exact ? "exact.byoc" : "words.byoc", "w");
+    assert_non_null(file);
+    fprintf(file,
+            "module {opset_import. = 21} {\n  constant @s : f32[] = [0.0003]\n  constant @z : %s[] = [%d]\n"
+            "  constant @t : f32[] = [0.0015]\n  constant @u : f32[] = [0.00003]\n  constant @ws : f32[] = [0.007]\n"
+            "  constant @wz : i8[] = [0]\n  constant @b : i32[64] = splat 2000001\n  constant @w : i8[%s] = [",
+            dtype, zero, weights);
+    add_weights(file, weight_count);
+    fprintf(file, "]\n  func @main(%%f : f32[%s]) -> (%%y : ?) {\n    %%x = QuantizeLinear@21(%%f, @u, @z) : ?\n",
+            x_shape);
+    const char *const head = "    %0 = Cast@13(%x) {to = 11} : ?\n    %1 = Cast@13(@z) {to = 11} : ?\n"
+                             "    %2 = Sub@14(%0, %1) : ?\n    %3 = Cast@13(@w) {to = 11} : ?\n"
+                             "    %4 = Cast@13(@b) {to = 11} : ?\n";
+    const char *const tail = "    %6 = Cast@13(%5) {to = 1} : ?\n    %7 = Mul@14(@s, @ws) : ?\n"
+                             "    %8 = Mul@14(%6, %7) : ?\n    %y = QuantizeLinear@21(%8, @t, @z) : ?\n";
+    fprintf(file, "%s%s%s    return %%y\n  }\n}\n", is_exact ? head : "", is_exact ? exact : unit,
+            is_exact ? tail : "");
+    assert_int_equal(fclose(file), 0);
+  }
+}
+
+// Where the processor multiplies bytes, there are two products, and the sums are those of integers to the bit.
+// Elsewhere they are within a step.
+static void expect_exact_sums(const char *kernel) {
+  byoc_test_shell(0, "byoc run exact.byoc --evaluate -t c --random --output-dir a && "
+                     "byoc run words.byoc --evaluate -t 'c -mcpu=avx512_vnni' --random --output-dir b && "
+                     "cmp a/y.npy b/y.npy && byoc build words.byoc -t c -o words.so && "
+                     "byoc run words.so --random --expect y=a/y.npy --atol 1");
+  byoc_test_shell(0,
+                  "byoc build words.byoc -t 'c -mcpu=avx512_vnni' --emit=host -o words.txt && "
+                  "grep -o 'byoc_k[0-9]*_%s[a-z0-9_]*' words.txt | sort -u | wc -l",
+                  kernel);
+  byoc_test_printed("2\n");
+}
+
+static void test_b36_sums_of_words_are_exact(void **state) {
+  (void)state;
+  write_sums("i16", -2077, "64,8,3,3", 64 * 8 * 9, "1,8,5,5",
+             "    %y = byoc::QLinearConv@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) {pads = [1, 1, 1, 1]} : ?\n",
+             "    %5 = Conv@11(%2, %3, %4) {pads = [1, 1, 1, 1]} : ?\n");
+  expect_exact_sums("conv");
+  write_sums("u16", 40000, "96,64", 96 * 64, "5,96",
+             "    %y = byoc::QLinearMatMul@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) : ?\n",
+             "    %9 = MatMul@13(%2, %3) : ?\n    %5 = Add@14(%9, %4) : ?\n");
+  expect_exact_sums("matmul");
+}
+
 // ---- a backend that says no ----
 
 #define ADD_RULES                                                                                                      \
@@ -387,6 +450,7 @@ int main(void) {
       cmocka_unit_test(test_b36_weights_of_few_bits_are_matmulnbits),
       cmocka_unit_test(test_b36_words_and_few_bits_are_units),
       cmocka_unit_test(test_b36_units_of_words_are_floats_for_other_targets),
+      cmocka_unit_test(test_b36_sums_of_words_are_exact),
       cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
