@@ -341,21 +341,22 @@ static void add_weights(FILE *file, int count) {
 }
 
 // The unit in words.byoc, and sums of f64, which are exact, in exact.byoc.
-static void write_sums(const char *dtype, int zero, const char *weights, int weight_count, const char *x_shape,
-                       const char *unit, const char *exact) {
+static void write_sums(const char *dtype, int zero, int weight_zero, const char *weights, int weight_count,
+                       const char *x_shape, const char *unit, const char *exact) {
   for (int is_exact = 0; is_exact < 2; ++is_exact) {
     FILE *file = fopen(is_exact ? "exact.byoc" : "words.byoc", "w");
     assert_non_null(file);
     fprintf(file,
             "module {opset_import. = 21} {\n  constant @s : f32[] = [0.0003]\n  constant @z : %s[] = [%d]\n"
             "  constant @t : f32[] = [0.0015]\n  constant @u : f32[] = [0.00003]\n  constant @ws : f32[] = [0.007]\n"
-            "  constant @wz : i8[] = [0]\n  constant @b : i32[64] = splat 2000001\n  constant @w : i8[%s] = [",
-            dtype, zero, weights);
+            "  constant @wz : i8[] = [%d]\n  constant @b : i32[64] = splat 2000001\n  constant @w : i8[%s] = [",
+            dtype, zero, weight_zero, weights);
     add_weights(file, weight_count);
     fprintf(file, "]\n  func @main(%%f : f32[%s]) -> (%%y : ?) {\n    %%x = QuantizeLinear@21(%%f, @u, @z) : ?\n",
             x_shape);
     const char *const head = "    %0 = Cast@13(%x) {to = 11} : ?\n    %1 = Cast@13(@z) {to = 11} : ?\n"
-                             "    %2 = Sub@14(%0, %1) : ?\n    %3 = Cast@13(@w) {to = 11} : ?\n"
+                             "    %2 = Sub@14(%0, %1) : ?\n    %9 = Cast@13(@w) {to = 11} : ?\n"
+                             "    %10 = Cast@13(@wz) {to = 11} : ?\n    %3 = Sub@14(%9, %10) : ?\n"
                              "    %4 = Cast@13(@b) {to = 11} : ?\n";
     const char *const tail = "    %6 = Cast@13(%5) {to = 1} : ?\n    %7 = Mul@14(@s, @ws) : ?\n"
                              "    %8 = Mul@14(%6, %7) : ?\n    %y = QuantizeLinear@21(%8, @t, @z) : ?\n";
@@ -381,13 +382,13 @@ static void expect_exact_sums(const char *kernel) {
 
 static void test_b36_sums_of_words_are_exact(void **state) {
   (void)state;
-  write_sums("i16", -2077, "64,8,3,3", 64 * 8 * 9, "1,8,5,5",
+  write_sums("i16", -2077, 0, "64,8,3,3", 64 * 8 * 9, "1,8,5,5",
              "    %y = byoc::QLinearConv@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) {pads = [1, 1, 1, 1]} : ?\n",
              "    %5 = Conv@11(%2, %3, %4) {pads = [1, 1, 1, 1]} : ?\n");
   expect_exact_sums("conv");
-  write_sums("u16", 40000, "96,64", 96 * 64, "5,96",
+  write_sums("u16", 40000, 3, "96,64", 96 * 64, "5,96",
              "    %y = byoc::QLinearMatMul@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) : ?\n",
-             "    %9 = MatMul@13(%2, %3) : ?\n    %5 = Add@14(%9, %4) : ?\n");
+             "    %11 = MatMul@13(%2, %3) : ?\n    %5 = Add@14(%11, %4) : ?\n");
   expect_exact_sums("matmul");
 }
 

@@ -175,7 +175,7 @@ static bool is_fast(const byoc_node_t *node, int64_t terms, int64_t sums) {
 
 // Do the sums of bytes stay within i32, and are they computed fast?
 static bool splits(const byoc_node_t *node) {
-  enum { MOST_TERMS = 1 << 16 }; // of 255 * 127 each
+  enum { MOST_TERMS = 1 << 15 }; // of 255 * 255 each
   const byoc_graph_module_t *module = node->function->module;
   const byoc_value_t *weights = node->operands[W], *zero = node->operands[W_ZERO];
   const byoc_dtype_t dtype = weights->type->dtype;
@@ -185,8 +185,9 @@ static bool splits(const byoc_node_t *node) {
   const int64_t sums = weights->type->dims[is_conv(node) ? 0 : weights->type->rank - 1].constant;
   const int64_t terms = sums > 0 ? byoc_type_element_count(weights->type) / sums : 0;
   if (terms > MOST_TERMS || !is_fast(node, terms, sums)) return false;
+  if (!is_conv(node)) return weights->type->rank == 2 && byoc_value_is_constant(zero);
   if (!byoc_all_are(zero, 0) && !byoc_all_are(zero, dtype == BYOC_DTYPE_U8 ? 128 : 0)) return false;
-  return is_conv(node) ? byoc_conv_is_packed(weights->type, byoc_node_int(node, "group")) : weights->type->rank == 2;
+  return byoc_conv_is_packed(weights->type, byoc_node_int(node, "group"));
 }
 
 static byoc_value_t *write_number(byoc_writer_t *w, byoc_dtype_t dtype, uint16_t number) {
