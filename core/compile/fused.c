@@ -104,8 +104,9 @@ typedef struct left_t {
 static bool find_open(void *self, byoc_node_t *node) {
   left_t *left = self;
   const bool is_answer = byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 0) != 0;
-  const bool is_open = byoc_node_is_fused(node) || byoc_node_is_open_unit(node, left->targets) ||
-                       (!is_answer && byoc_node_is_kept_weight(node, left->kept));
+  const bool is_open =
+      byoc_node_is_fused(node) ||
+      (!is_answer && (byoc_node_is_kept_weight(node, left->kept) || byoc_node_is_open_unit(node, left->targets)));
   return !is_open || byoc_pointer_map_put(&left->nodes, node, node);
 }
 

@@ -329,6 +329,25 @@ static void test_b36_units_of_words_are_floats_for_other_targets(void **state) {
   }
 }
 
+#define WORD_RULE                                                                                                      \
+  "BYOC_PLUGIN_PATH=$BYOC_PLUGIN_PATH:" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES="                     \
+  "'first.conv := byoc::QLinearConv<i16>(%%x, @xs, @xz, @w, @ws, @wz, @ys, @yz)' "                                     \
+  "byoc build other.byoc --plan greedy -t '%s' -v -o other.so 2>&1 | grep '^placed'"
+
+// A unit that a hook declines goes on to the next target as floats; one that a hook hands back stays a unit.
+static void test_b36_a_unit_of_words_that_is_declined_goes_on(void **state) {
+  (void)state;
+  static const char *const lists[][2] = {
+      {"first -answer=decline; cutlass; c", "cutlass 1 operator in 1 region, c 2 operators"},
+      {"first -answer=decline; c", "first 0 operators in 0 regions, c 1 operator"},
+      {"first; cutlass; c", "first 1 operator in 1 region, cutlass 0 operators in 0 regions, c 0 operators"}};
+  write_other("i16", "i8");
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
+    byoc_test_shell(0, WORD_RULE, lists[i][0]);
+    byoc_test_printed(lists[i][1]);
+  }
+}
+
 // ---- sums of 16 bits by 8 ----
 
 // Weights of all values, in an order without a pattern.
@@ -451,6 +470,7 @@ int main(void) {
       cmocka_unit_test(test_b36_weights_of_few_bits_are_matmulnbits),
       cmocka_unit_test(test_b36_words_and_few_bits_are_units),
       cmocka_unit_test(test_b36_units_of_words_are_floats_for_other_targets),
+      cmocka_unit_test(test_b36_a_unit_of_words_that_is_declined_goes_on),
       cmocka_unit_test(test_b36_sums_of_words_are_exact),
       cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
   };
