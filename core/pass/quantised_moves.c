@@ -219,8 +219,8 @@ byoc_value_t *byoc_write_quantised_cut(byoc_writer_t *w, byoc_value_t *x, const 
   byoc_quantised_range(dtype, &least, &most);
   if (bounds[0] <= least && bounds[1] >= most) return x;
   if (bounds[0] == 0 && bounds[1] >= most && least < 0) return byoc_write_node(w, "", "Relu", x, NULL, NULL, NULL, 0);
-  return byoc_write_node(w, "", "Clip", x, write_integer(w, dtype, bounds[0]), write_integer(w, dtype, bounds[1]), NULL,
-                         0);
+  byoc_value_t *upper = write_integer(w, dtype, bounds[1]), *lower = write_integer(w, dtype, bounds[0]);
+  return byoc_write_node(w, "", "Clip", x, lower, upper, NULL, 0);
 }
 
 // ---- copies ----

@@ -191,7 +191,8 @@ static byoc_status_t infer_pair(byoc_infer_t *infer) {
 static byoc_status_t expand_pair_of_words(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   const char *op = strcmp(node->op, "QLinearMul") == 0 ? "Mul" : "Add";
-  byoc_value_t *y = byoc_write_plain(&w, op, byoc_microsoft_floats(&w, A), byoc_microsoft_floats(&w, B));
+  byoc_value_t *a = byoc_microsoft_floats(&w, A), *b = byoc_microsoft_floats(&w, B);
+  byoc_value_t *y = byoc_write_plain(&w, op, a, b);
   return byoc_write_end(&w, byoc_microsoft_quantised(&w, y, SUM_SCALE, node->operands[A]->type->dtype), out_changed);
 }
 
