@@ -36,6 +36,7 @@ struct byoc_collage_t {
   byoc_estimator_t estimator;   // the options', with the costs of devices
   byoc_device_costs_t *devices; // by target
   bool *is_device_known;        // by target
+  bool *has_boundary;           // by target: it states the costs of entering and leaving
   byoc_measuring_t measuring;
   int64_t budget_ns;       // to begin with, for this search's parts
   int64_t whole_budget_ns; // for whole models

@@ -33,7 +33,9 @@ static void find_heavy(weighing_t *w) {
     const byoc_target_t *target = targets->targets.data[t];
     if (target->kind->backend == NULL) continue;
     const double mib = options->pricer.size_mib(options->pricer.self, target);
-    if (mib <= 0) continue;
+    // Nothing is built of a target that states its costs; so its size is not known, and does not count.
+    const bool is_stated = isnan(mib) && byoc_stated_answers(options->pricer.stated, t);
+    if (mib <= 0 || is_stated) continue;
     if (isnan(mib)) {
       byoc_log(BYOC_LOG_INFO, "nothing of %s was measured: it counts as %.0f MiB", target->kind->name, UNKNOWN_MIB);
     }

@@ -57,7 +57,7 @@ uint64_t byoc_collage_hash(const byoc_collage_t *c) {
   const byoc_target_list_t *targets = c->options->targets;
   uint64_t hash = 0;
   for (uint32_t t = 0; t < targets->targets.count; ++t) { // another device has other figures
-    const bool is_on_device = byoc_target_device(targets->targets.data[t]) != kDLCPU;
+    const bool is_on_device = byoc_target_device(targets->targets.data[t]) != kDLCPU || c->has_boundary[t];
     if (is_on_device) hash = byoc_hash_bytes(&c->devices[t], sizeof(c->devices[t]), hash);
   }
   for (size_t i = 0; i < c->problems.items.count; ++i) hash = byoc_hash_combine(hash, c->problems.items.data[i].hash);
@@ -159,6 +159,18 @@ static void add_entrant(contest_t *contest, entrant_t entrant) {
   contest->count += 1;
 }
 
+// Has the plan parts whose costs a backend states? No machine here can time it.
+static bool has_stated(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    const byoc_price_list_t *prices = &c->prices[i];
+    const byoc_choice_t *choice = &alternative->covers[i].choice;
+    for (size_t k = 0; k < choice->count; ++k) {
+      if (prices->prices.data[prices->price_of[choice->data[k]]].source == BYOC_COST_SOURCE_STATED) return true;
+    }
+  }
+  return false;
+}
+
 // The plans that are worth timing, each once.
 static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
   double least = least_expected(contest->collage);
@@ -167,7 +179,7 @@ static byoc_status_t enter(contest_t *contest, byoc_collage_t *c) {
     const bool is_native = alternative->target != NULL && alternative->target->kind->backend == NULL;
     const double most_ns = least * (is_native ? NATIVE_RATIO_AT_MOST : WHOLE_RATIO_AT_MOST);
     bool is_hopeless = !alternative->is_possible || (alternative->target != NULL && alternative->sum_ns > most_ns);
-    if (is_hopeless) continue;
+    if (is_hopeless || has_stated(c, alternative)) continue;
     byoc_cost_key_t key;
     BYOC_RETURN_IF_ERROR(byoc_collage_key(c, "whole model", hash_alternative(c, alternative), &c->arena, &key));
     alternative->id = key.id;
@@ -436,6 +448,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
     *out_winner = plain;
   }
   prefer_cheaper(c, out_search, out_winner);
+  if (has_stated(*out_search, *out_winner)) return BYOC_OK; // by the sums of parts
   const bool is_short = !((*out_winner)->sum_ns >= WHOLE_NS_AT_LEAST) && !has_device(*out_search, *out_winner);
   if (c->options->whole.price == NULL || is_short) return BYOC_OK;
   contest_t contest = {.collage = c};

@@ -27,6 +27,7 @@ typedef struct byoc_known_price_t {
   const char *reason; // if cost_ns is INFINITY; in the given arena
   bool is_fallback;   // the reason came from the backend, which declined it
   bool is_estimate;   // from the analytic model, and measuring would not change it
+  bool is_stated;     // by the backend (core/collage/stated.h)
 } byoc_known_price_t;
 
 typedef struct byoc_price_request_t {
@@ -59,6 +60,8 @@ typedef struct byoc_function_pricer_t {
   // MiB by which an artifact grows once it has any code of the target (a library that travels along); 0 if less than
   // one, NaN if nothing of the target was built yet. NULL: sizes do not count.
   double (*size_mib)(void *self, const byoc_target_t *target);
+  // What backends state comes before these functions. NULL: nothing is stated.
+  struct byoc_stated_costs_t *stated;
 } byoc_function_pricer_t;
 
 #endif // BYOC_CORE_COLLAGE_COST_H_

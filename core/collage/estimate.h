@@ -53,6 +53,9 @@ typedef struct byoc_estimator_t {
   byoc_calibration_t calibration;
   int32_t thread_count;
   const byoc_device_costs_t *devices; // by the target's index; NULL: no device was measured
+  // By the target's index: entering and leaving cost what its row of `devices` says. NULL: only devices have such
+  // costs.
+  const bool *boundaries;
 } byoc_estimator_t;
 // Restricts the peaks to processors with these features. If they are not this machine's (is_foreign), the peaks of
 // other types than f32 come from byoc/isa.def.

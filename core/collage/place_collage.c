@@ -23,6 +23,7 @@ static byoc_status_t measure_devices(byoc_collage_t *c, const byoc_problem_t *pr
     const byoc_candidate_t *candidate = problem->candidates.items.data[i];
     const byoc_target_t *target = c->options->targets->targets.data[candidate->target];
     if (byoc_target_device(target) == kDLCPU || c->is_device_known[candidate->target]) continue;
+    if (c->has_boundary[candidate->target]) continue; // it may not be in this machine
     const uint64_t next_id = module->next_id;
     byoc_function_t *function = NULL;
     byoc_diag_t why = {0};
@@ -64,6 +65,14 @@ static byoc_status_t prepare(byoc_collage_t *c, size_t index) {
            (size_t)problem->flow.node_count, byoc_plural(problem->flow.node_count), problem->candidates.items.count,
            byoc_plural(problem->candidates.items.count), c->prices[index].prices.count,
            byoc_plural(c->prices[index].prices.count), c->prices[index].known);
+  return BYOC_OK;
+}
+
+// A hook that states costs may have failed for a later block: then no block has costs that it stated.
+static byoc_status_t prepare_all(byoc_collage_t *c) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
+  for (size_t i = 0; i < c->ready; ++i) BYOC_RETURN_IF_ERROR(byoc_price_list_drop_stated(&c->prices[i], c->diag));
+  byoc_stated_seal(c->options->pricer.stated);
   return BYOC_OK;
 }
 
@@ -202,13 +211,19 @@ static byoc_status_t find(byoc_collage_t *c) {
   const size_t target_count = c->options->targets->targets.count;
   c->devices = BYOC_ARENA_ARRAY(&c->arena, byoc_device_costs_t, target_count);
   c->is_device_known = BYOC_ARENA_ARRAY(&c->arena, bool, target_count);
-  const bool ok = c->prices != NULL && c->transitions != NULL && c->devices != NULL && c->is_device_known != NULL;
+  c->has_boundary = BYOC_ARENA_ARRAY(&c->arena, bool, target_count);
+  const bool ok = c->prices && c->transitions && c->devices && c->is_device_known && c->has_boundary;
   if (!ok) return byoc_diag_out_of_memory(c->diag);
   c->estimator = *c->options->estimator;
-  for (uint32_t t = 0; t < target_count; ++t) c->devices[t] = *byoc_estimator_device(c->options->estimator, t);
+  for (uint32_t t = 0; t < target_count; ++t) {
+    const byoc_device_costs_t *boundary = byoc_stated_boundary(c->options->pricer.stated, t);
+    c->has_boundary[t] = boundary != NULL;
+    c->devices[t] = boundary != NULL ? *boundary : *byoc_estimator_device(c->options->estimator, t);
+  }
   c->estimator.devices = c->devices;
+  c->estimator.boundaries = c->has_boundary;
   BYOC_RETURN_IF_ERROR(byoc_collage_make_alternatives(c));
-  for (size_t i = 0; i < count; ++i) BYOC_RETURN_IF_ERROR(prepare(c, i));
+  BYOC_RETURN_IF_ERROR(prepare_all(c));
   byoc_progress_begin(&c->measuring.progress, "measuring", 0);
   byoc_status_t status = search(c);
   byoc_progress_end(&c->measuring.progress);

@@ -22,7 +22,8 @@
   X(BOUND, "bound")       /* an optimistic bound was enough to rule it out */                                          \
   X(ESTIMATE, "estimate") /* the analytic model */                                                                     \
   X(MEASURED, "measured") /* in this build */                                                                          \
-  X(DATABASE, "database") /* measured by an earlier build */
+  X(DATABASE, "database") /* measured by an earlier build */                                                           \
+  X(STATED, "stated")     /* by the backend, in its own model */
 
 #define BYOC_COST_SOURCE_ENUM(NAME, text) BYOC_COST_SOURCE_##NAME,
 typedef enum byoc_cost_source_t { BYOC_COST_SOURCE_LIST(BYOC_COST_SOURCE_ENUM) } byoc_cost_source_t;
@@ -51,6 +52,7 @@ typedef struct byoc_plan_candidate_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known; INFINITY: cannot be used
   byoc_cost_source_t source;
+  double moved_bytes, energy_nj; // of a stated cost; 0: not known
   bool is_chosen;
   bool is_fallback; // it costs infinity because the backend declined it; this is not a failure
 } byoc_plan_candidate_t;
@@ -63,7 +65,8 @@ typedef struct byoc_plan_region_t {
   uint32_t node_count;
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
-  bool falls_back;   // the backend claimed it and declined it later
+  double moved_bytes, energy_nj; // of a stated cost; 0: not known
+  bool falls_back;               // the backend claimed it and declined it later
   bool is_later;     // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
   const char *types; // that it reads and gives: "u8, i8 -> u8"; NULL: not known
   const char *precision; // of its arithmetic: "int8", "bf16 weights, f32 sums"; NULL: not known

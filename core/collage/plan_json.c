@@ -47,6 +47,11 @@ static void row_set_source(row_t *row, byoc_cost_source_t source) {
   if (source != BYOC_COST_SOURCE_NONE) row_set_text(row, "source", byoc_cost_source_name(source));
 }
 
+static void row_set_stated(row_t *row, double moved_bytes, double energy_nj) {
+  if (moved_bytes > 0) row_set(row, "moved_bytes", json_real(moved_bytes));
+  if (energy_nj > 0) row_set(row, "energy_nj", json_real(energy_nj));
+}
+
 static void row_set_nodes(row_t *row, const uint32_t *nodes, uint32_t count) {
   json_t *array = json_array();
   for (uint32_t i = 0; array != NULL && i < count; ++i) {
@@ -91,6 +96,7 @@ static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
   if (region->candidate != UINT32_MAX) row_set(&row, "candidate", json_integer(region->candidate));
   row_set_cost(&row, "cost_ns", region->cost_ns);
   row_set_source(&row, region->source);
+  row_set_stated(&row, region->moved_bytes, region->energy_nj);
   if (region->falls_back) row_set(&row, "given_back", json_true());
   if (region->is_later) row_set(&row, "later", json_true());
   if (region->types != NULL && region->types[0] != '\0') row_set_text(&row, "types", region->types);
@@ -106,6 +112,7 @@ static void print_candidate(const byoc_plan_candidate_t *candidate, byoc_string_
   row_set_nodes(&row, candidate->nodes, candidate->node_count);
   row_set_cost(&row, "cost_ns", candidate->cost_ns);
   row_set_source(&row, candidate->source);
+  row_set_stated(&row, candidate->moved_bytes, candidate->energy_nj);
   if (candidate->reason != NULL) row_set_text(&row, "reason", candidate->reason);
   if (candidate->is_fallback) row_set(&row, "given_back", json_true());
   if (candidate->is_chosen) row_set(&row, "chosen", json_true());

@@ -69,6 +69,14 @@ static byoc_status_t read_cost(const reader_t *r, json_t *object, const char *ke
   return complain(r, key, byoc_ends_with(key, "_mib") ? "is no number of MiB" : "is no number of nanoseconds");
 }
 
+// Beside a stated cost. Missing: 0.
+static byoc_status_t read_stated(const reader_t *r, json_t *object, const char *key, double *out_value) {
+  json_t *value = json_object_get(object, key);
+  *out_value = json_number_value(value);
+  return value == NULL || (json_is_number(value) && *out_value >= 0) ? BYOC_OK
+                                                                     : complain(r, key, "is no number from 0");
+}
+
 static byoc_status_t read_number(const reader_t *r, json_t *value, const char *key, size_t limit, const char *what,
                                  uint32_t *out_number) {
   *out_number = 0;
@@ -95,7 +103,7 @@ static byoc_status_t read_source(const reader_t *r, json_t *object, byoc_cost_so
     *out_source = (byoc_cost_source_t)s;
     return BYOC_OK;
   }
-  return complain(r, "source", "is none of none, bound, estimate, measured, database");
+  return complain(r, "source", "is none of none, bound, estimate, measured, database, stated");
 }
 
 static byoc_status_t read_array(const reader_t *r, json_t *object, const char *key, bool is_optional,
@@ -165,8 +173,8 @@ static byoc_status_t read_node(reader_t *r, json_t *object, byoc_plan_block_t *b
 }
 
 static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block_t *block) {
-  static const char *const known[] = {"target", "rule",       "nodes",  "cost_ns", "source",
-                                      "reason", "given_back", "chosen", NULL};
+  static const char *const known[] = {"target",     "rule",   "nodes",       "cost_ns",   "source", "reason",
+                                      "given_back", "chosen", "moved_bytes", "energy_nj", NULL};
   byoc_plan_candidate_t row = {0};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -174,6 +182,8 @@ static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block
   BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
   BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
+  BYOC_RETURN_IF_ERROR(read_stated(r, object, "moved_bytes", &row.moved_bytes));
+  BYOC_RETURN_IF_ERROR(read_stated(r, object, "energy_nj", &row.energy_nj));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.is_fallback));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "chosen", &row.is_chosen));
   if (json_object_get(object, "reason") != NULL)
@@ -203,8 +213,9 @@ static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *r
 }
 
 static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t *block) {
-  static const char *const known[] = {"target",     "rule",  "nodes", "candidate", "cost_ns", "source",
-                                      "given_back", "later", "types", "precision", "lapse",   NULL};
+  static const char *const known[] = {"target",    "rule",        "nodes",      "candidate", "cost_ns",
+                                      "source",    "moved_bytes", "given_back", "later",     "types",
+                                      "precision", "lapse",       "energy_nj",  NULL};
   byoc_plan_region_t row = {.candidate = UINT32_MAX};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -212,6 +223,8 @@ static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t 
   BYOC_RETURN_IF_ERROR(read_nodes(r, object, block->nodes.count, &row.nodes, &row.node_count));
   BYOC_RETURN_IF_ERROR(read_cost(r, object, "cost_ns", &row.cost_ns));
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
+  BYOC_RETURN_IF_ERROR(read_stated(r, object, "moved_bytes", &row.moved_bytes));
+  BYOC_RETURN_IF_ERROR(read_stated(r, object, "energy_nj", &row.energy_nj));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.falls_back));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "later", &row.is_later));
   if (json_object_get(object, "types") != NULL) BYOC_RETURN_IF_ERROR(read_text(r, object, "types", false, &row.types));

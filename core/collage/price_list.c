@@ -7,6 +7,7 @@
 #include "byoc/call.h"
 #include "core/collage/constraint.h"
 #include "core/collage/outline_regions.h"
+#include "core/collage/price_stated.h"
 #include "core/ops/byoc/blocked.h"
 #include "core/ops/byoc/storage.h"
 
@@ -101,6 +102,8 @@ static byoc_status_t look_up(byoc_price_list_t *list, const byoc_candidate_t *ca
     out_price->cost_ns = byoc_estimate_ns(list->estimator, function, target);
     return BYOC_OK;
   }
+  BYOC_RETURN_IF_ERROR(byoc_price_list_look_up_stated(list, candidate, function, diag, out_price));
+  if (out_price->is_stated) return BYOC_OK;
   if (list->pricer.look_up != NULL) {
     return list->pricer.look_up(list->pricer.self, function, target, &list->arena, diag, out_price);
   }
@@ -122,13 +125,19 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
   if (number != 0) return BYOC_OK;
   byoc_work_t work = byoc_function_work(function);
   byoc_price_t price = {
-      .cost_ns = known.cost_ns + command_ns(list, candidate->target),
+      .cost_ns = known.cost_ns + (known.is_stated ? 0 : command_ns(list, candidate->target)),
       .is_fallback = known.is_fallback,
       .target = candidate->target,
       .has_products = work.product_flops > 0,
       .bound_ns = byoc_bound_ns(list->estimator, function, list->targets->targets.data[candidate->target]),
       .estimate_ns = byoc_estimate_ns(list->estimator, function, list->targets->targets.data[candidate->target])};
-  if (!isnan(known.cost_ns)) {
+  if (known.is_stated) price.source = BYOC_COST_SOURCE_STATED;
+  if (known.is_stated && known.id != NULL) {
+    const byoc_stated_figures_t *figures = &list->figures[candidate->index];
+    price.moved_bytes = isnan(figures->moved_bytes) ? 0 : figures->moved_bytes;
+    price.energy_nj = isnan(figures->energy_nj) ? 0 : figures->energy_nj;
+  }
+  if (!known.is_stated && !isnan(known.cost_ns)) {
     price.source = known.is_estimate ? BYOC_COST_SOURCE_ESTIMATE : BYOC_COST_SOURCE_DATABASE;
     list->known += !known.is_estimate;
   }
@@ -166,8 +175,20 @@ byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag)
   if (price_of == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < list->priced; ++i) price_of[i] = list->price_of[i];
   list->price_of = price_of;
+  BYOC_RETURN_IF_ERROR(byoc_price_list_ask_stated(list, count, diag));
   for (; list->priced < count; ++list->priced) {
     BYOC_RETURN_IF_ERROR(with_function(list, (uint32_t)list->priced, diag, add_price, &list->price_of[list->priced]));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_price_list_drop_stated(byoc_price_list_t *list, byoc_diag_t *diag) {
+  for (size_t i = 0; i < list->priced; ++i) {
+    const byoc_price_t before = list->prices.data[list->price_of[i]];
+    const bool is_stated = before.source == BYOC_COST_SOURCE_STATED && !isinf(before.cost_ns);
+    if (!is_stated || byoc_stated_answers(list->pricer.stated, before.target)) continue;
+    BYOC_RETURN_IF_ERROR(with_function(list, (uint32_t)i, diag, add_price, &list->price_of[i]));
+    list->prices.data[list->price_of[i]].is_trusted |= before.is_trusted;
   }
   return BYOC_OK;
 }
@@ -342,6 +363,8 @@ byoc_status_t byoc_price_list_settle(byoc_price_list_t *list, byoc_diag_t *diag)
     candidate->reason = price->reason;
     candidate->is_fallback = price->is_fallback;
     candidate->is_wrong = price->is_wrong;
+    candidate->moved_bytes = price->moved_bytes;
+    candidate->energy_nj = price->energy_nj;
     candidate->cost_ns = is_known ? price->cost_ns : price->bound_ns;
     sources[i] = is_known ? price->source : BYOC_COST_SOURCE_BOUND;
     for (size_t c = 0; is_guess && c < problem->choice.count; ++c) {

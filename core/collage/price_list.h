@@ -13,6 +13,7 @@
 #include "core/collage/estimate.h"
 #include "core/collage/plan.h"
 #include "core/collage/problem.h"
+#include "core/collage/stated.h"
 
 typedef struct byoc_price_t {
   double cost_ns;  // NaN: not known; INFINITY: cannot be used
@@ -24,7 +25,8 @@ typedef struct byoc_price_t {
   byoc_cost_source_t source;
   uint32_t target;
   bool has_products;
-  bool is_trusted; // may be used unmeasured when the time for measuring has ended
+  double moved_bytes, energy_nj; // stated ones; 0: not known
+  bool is_trusted;               // may be used unmeasured when the time for measuring has ended
 } byoc_price_t;
 
 typedef struct byoc_price_list_t {
@@ -36,10 +38,13 @@ typedef struct byoc_price_list_t {
   BYOC_VECTOR(byoc_price_t) prices;
   byoc_map_t ids;     // of a cost → its number, from 1
   uint32_t *price_of; // by candidate
-  size_t priced;      // candidates that have a cost entry
-  size_t known;       // costs known at the start: measured or found unusable earlier
-  size_t measured;    // in this build
-  size_t passing;     // measured ones that may differ in the next build
+  // If a target states costs:
+  byoc_stated_figures_t *figures; // by candidate; NaN: nothing is stated, or an equal candidate has the cost
+  const char **failures; // by candidate: why it has no cost, which the backend should have stated; NULL: it has
+  size_t priced;         // candidates that have a cost entry
+  size_t known;          // costs known at the start: measured or found unusable earlier
+  size_t measured;       // in this build
+  size_t passing;        // measured ones that may differ in the next build
 } byoc_price_list_t;
 
 // Outlines every candidate once, beside the block, to get its identity, its bound and its estimate, and looks it up.
@@ -47,8 +52,10 @@ typedef struct byoc_price_list_t {
 byoc_status_t byoc_price_list_init(byoc_price_list_t *list, byoc_problem_t *problem, const byoc_target_list_t *targets,
                                    byoc_function_pricer_t pricer, const byoc_estimator_t *estimator, byoc_diag_t *diag);
 void byoc_price_list_deinit(byoc_price_list_t *list);
-// Adds the candidates that joined the problem since.
+// Adds the candidates that joined the problem since. Targets that state costs are asked for those of all of them first.
 byoc_status_t byoc_price_list_extend(byoc_price_list_t *list, byoc_diag_t *diag);
+// Looks the costs of targets up again whose statements ended (core/collage/stated.h).
+byoc_status_t byoc_price_list_drop_stated(byoc_price_list_t *list, byoc_diag_t *diag);
 
 bool byoc_price_list_knows(const byoc_price_list_t *list, uint32_t candidate);
 // Measures those of unknown cost, all at once, and structurally equal ones only once.

@@ -9,17 +9,24 @@
 
 // ---- devices ----
 
+// A target that states the costs of its boundary counts as a device of its own, of which the host is 0.
+static int32_t device_id_of(const byoc_transitions_t *t, const byoc_target_t *target) {
+  const bool *boundaries = t->estimator->boundaries;
+  return boundaries != NULL && boundaries[target->index] ? 1 + (int32_t)target->index : 0;
+}
+
 static byoc_status_t add_device(byoc_transitions_t *t, const byoc_target_t *target, byoc_diag_t *diag) {
-  const int32_t type = byoc_target_device(target);
+  const int32_t type = byoc_target_device(target), id = device_id_of(t, target);
   for (uint32_t d = 0; d < t->device_count; ++d) {
-    if (t->devices[d].device_type == type) return BYOC_OK;
+    if (t->devices[d].device_type == type && t->devices[d].device_id == id) return BYOC_OK;
   }
   if (t->device_count == BYOC_COVER_DEVICES) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the targets run on more than %d kinds of devices",
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                           "the targets run on more than %d kinds of devices, or state the costs of so many boundaries",
                            BYOC_COVER_DEVICES - 1);
   }
-  t->devices[t->device_count++] =
-      (byoc_transition_device_t){.device_type = type, .costs = *byoc_estimator_device(t->estimator, target->index)};
+  t->devices[t->device_count++] = (byoc_transition_device_t){
+      .device_type = type, .device_id = id, .costs = *byoc_estimator_device(t->estimator, target->index)};
   return BYOC_OK;
 }
 
@@ -116,8 +123,10 @@ byoc_status_t byoc_transitions_init(byoc_transitions_t *transitions, const byoc_
   byoc_status_t status = t->places != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   for (size_t k = 0; k < t->place_count && status == BYOC_OK; ++k) {
     const byoc_target_t *target = targets->targets.data[k];
-    t->places[k] = (byoc_value_assignment_t){
-        .device_type = byoc_target_device(target), .layout = "", .is_native = target->kind->backend == NULL};
+    t->places[k] = (byoc_value_assignment_t){.device_type = byoc_target_device(target),
+                                             .device_id = device_id_of(t, target),
+                                             .layout = "",
+                                             .is_native = target->kind->backend == NULL};
     status = add_device(t, target, diag);
   }
   if (status == BYOC_OK && !find_inputs(t)) status = byoc_diag_out_of_memory(diag);

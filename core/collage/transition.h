@@ -44,7 +44,7 @@ typedef struct byoc_transitions_t {
 // Sets up the places of these targets: every border of a region is a dense tensor, on the first device of the target's
 // driver or with the host. Values that the module binds to a further device count as if they were on the first one.
 // Values from around the block are assumed to be with the host, where results of the block go. BYOC_UNSUPPORTED for
-// more than BYOC_COVER_DEVICES devices.
+// more than BYOC_COVER_DEVICES devices. A target that states the costs of its boundary is a device of its own.
 byoc_status_t byoc_transitions_init(byoc_transitions_t *transitions, const byoc_dataflow_t *flow,
                                     const byoc_target_list_t *targets, const byoc_estimator_t *estimator,
                                     byoc_allocator_t allocator, byoc_diag_t *diag);

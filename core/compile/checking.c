@@ -122,7 +122,8 @@ static byoc_status_t run_regions(regions_t *r) {
                                        .target = r->target,
                                        .native = byoc_target_list_native(r->targets),
                                        .build = byoc_build_candidates,
-                                       .budget_ns = left_ns(r->checking)};
+                                       .budget_ns = left_ns(r->checking),
+                                       .run_timeout_s = r->checking->run_timeout_s};
   BYOC_RETURN_IF_ERROR(byoc_regions_try(&trials, r->arena->allocator, r->diag, &spent_ns));
   r->tally.made_ns = byoc_now_ns() - r->tally.start_ns - spent_ns;
   for (size_t i = 0; i < r->count; ++i) BYOC_RETURN_IF_ERROR(take_verdict(r, i));

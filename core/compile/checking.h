@@ -22,7 +22,8 @@
 #define BYOC_CHECK_BUDGET_S 2.0
 
 typedef struct byoc_checking_t {
-  double budget_s; // 0: nothing is checked
+  double budget_s;        // 0: nothing is checked
+  uint32_t run_timeout_s; // of byoc_region_trials_t
   // Counts so far; zeros at first.
   int64_t spent_ns;
 } byoc_checking_t;

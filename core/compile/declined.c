@@ -19,7 +19,8 @@ static bool mark_declined(void *self, byoc_node_t *node) {
     decline->targets[i] = known[i];
   }
   decline->targets[count] = decline->target;
-  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, decline->targets, count + 1);
+  return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, decline->targets, count + 1) &&
+         byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 1);
 }
 
 bool byoc_mark_declined(byoc_block_t *block, const byoc_target_t *target, size_t target_count,

@@ -82,7 +82,7 @@ static bool close_node(void *self, byoc_node_t *node) {
   return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, closer->indices, closer->count);
 }
 
-// A plan by cost has left these nodes to the native target.
+// A plan by cost has left these nodes to the native target, unless they are marked as open.
 static byoc_status_t close_left(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag) {
   closer_t closer = {.targets = targets, .count = targets->targets.count};
   closer.indices = BYOC_ARENA_ARRAY(&module->arena, int64_t, closer.count);

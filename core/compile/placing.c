@@ -9,6 +9,7 @@
 #include "core/collage/place_collage.h"
 #include "core/collage/problem.h"
 #include "core/collage/replay.h"
+#include "core/collage/stated.h"
 #include "core/compile/candidates.h"
 #include "core/compile/thread_cases.h"
 #include "core/compose/cc/compiler.h"
@@ -27,6 +28,7 @@ typedef struct wiring_t {
   byoc_cost_measurer_t *measurer; // NULL: costs are estimated
   byoc_estimator_t estimator;
   byoc_plan_measurer_t whole;
+  byoc_stated_costs_t stated;
   byoc_arena_t arena;
   byoc_collage_options_t options;
 } wiring_t;
@@ -62,6 +64,7 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
                                                .targets = targets,
                                                .database = w->database,
                                                .thread_count = w->options.key.thread_count,
+                                               .run_timeout_ms = w->placing->run_timeout_s * 1000,
                                                .model_bytes = byoc_estimate_model_bytes(module)};
   byoc_diag_t why = {0};
   byoc_status_t status = byoc_cost_measurer_create(&options, module->allocator, &why, &w->measurer);
@@ -101,8 +104,11 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
         byoc_arena_format(&w->arena, "%d thread%s", (int)thread_count, byoc_plural((uint64_t)thread_count));
     if (w->options.label == NULL) return byoc_diag_out_of_memory(diag);
   }
+  BYOC_RETURN_IF_ERROR(byoc_stated_init(&w->stated, targets, thread_count, allocator, diag));
+  w->options.pricer.stated = &w->stated;
   if (w->measurer == NULL) return BYOC_OK;
   w->options.pricer = byoc_cost_measurer_pricer(w->measurer);
+  w->options.pricer.stated = &w->stated;
   w->options.database = w->database;
   w->whole = (byoc_plan_measurer_t){.build = byoc_build_plan,
                                     .module = module,
@@ -130,6 +136,7 @@ static byoc_status_t search(const byoc_placing_t *placing, int32_t thread_count,
   byoc_status_t status = wire(&w, module, targets, diag);
   if (status == BYOC_OK) status = byoc_place_collage(module, &w.options, diag, placement);
   log_statistics(&w);
+  byoc_stated_deinit(&w.stated);
   byoc_cost_measurer_destroy(w.measurer);
   byoc_cost_database_close(w.database);
   byoc_arena_deinit(&w.arena);

@@ -32,8 +32,9 @@ typedef struct byoc_thread_list_t {
 typedef struct byoc_placing_t {
   const char *plan; // "collage", "greedy", or the path of a saved plan
   byoc_cost_kind_t cost;
-  double budget_s;   // shared evenly by the numbers of threads
-  bool spend_budget; // see byoc_collage_options_t
+  double budget_s;        // shared evenly by the numbers of threads
+  uint32_t run_timeout_s; // that a measured run may take, beside ten seconds per billion operations; 0: the default
+  bool spend_budget;      // see byoc_collage_options_t
   // The most operators in a group that collage enumerates, and how many of them may wait for each other; 0: the
   // default. Costs grow with these: at most BYOC_COLLAGE_LIMIT.
   uint32_t collage_nodes, collage_depth;

@@ -174,6 +174,7 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
 }
 
 #define CHECK_BUDGET_MOST_S 86400.0
+#define RUN_TIMEOUT_MOST_S  86400
 
 byoc_status_t byoc_setup_read_check_budget(const char *option, const char *text, byoc_diag_t *diag,
                                            double *out_check_budget_s) {
@@ -183,6 +184,20 @@ byoc_status_t byoc_setup_read_check_budget(const char *option, const char *text,
   if (end != text && *end == '\0' && seconds >= 0 && seconds <= CHECK_BUDGET_MOST_S) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s takes a number of seconds from 0 to %.0f, not '%s'", option,
                          CHECK_BUDGET_MOST_S, text);
+}
+
+// $BYOC_RUN_TIMEOUT: the seconds that a run may take while code is measured or checked; 0 if it is not set.
+static byoc_status_t read_run_timeout(byoc_diag_t *diag, uint32_t *out_seconds) {
+  const char *preset = getenv("BYOC_RUN_TIMEOUT");
+  *out_seconds = 0;
+  if (preset == NULL || preset[0] == '\0') return BYOC_OK;
+  char *end = NULL;
+  const long seconds = strtol(preset, &end, 10);
+  *out_seconds = (uint32_t)seconds;
+  if (end != preset && *end == '\0' && seconds >= 1 && seconds <= RUN_TIMEOUT_MOST_S) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                         "BYOC_RUN_TIMEOUT takes a whole number of seconds from 1 to %d, not '%s'", RUN_TIMEOUT_MOST_S,
+                         preset);
 }
 
 static byoc_status_t choose_checking(const byoc_setup_options_t *options, byoc_diag_t *diag,
@@ -222,6 +237,8 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
                                       diag, &setup->placing));
   BYOC_RETURN_IF_ERROR(estimate_costs(setup, options, diag));
   BYOC_RETURN_IF_ERROR(choose_checking(options, diag, &setup->checking));
+  BYOC_RETURN_IF_ERROR(read_run_timeout(diag, &setup->placing.run_timeout_s));
+  setup->checking.run_timeout_s = setup->placing.run_timeout_s;
   const byoc_build_options_t build = {.targets = &setup->targets,
                                       .placer = byoc_placing_placer(&setup->placing),
                                       .checker = byoc_checking_checker(&setup->checking),

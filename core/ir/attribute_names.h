@@ -85,7 +85,8 @@
 #define BYOC_ATTRIBUTE_ANSWERED BYOC_ATTRIBUTE_RESERVED "answered"
 // Int, a flag, on DequantizeLinear: no rule takes it with its constant, so that it is folded. Set by the build.
 #define BYOC_ATTRIBUTE_FOLDS BYOC_ATTRIBUTE_RESERVED "folds"
-// Int, a flag: a saved plan places the node after operators beside it were written out. Set by its replay.
+// Int, a flag: other targets are asked about the node when operators beside it were written out, or constants folded.
+// Set by the replay of a saved plan that does so, and by the build when a target that the plan chose declines the node.
 #define BYOC_ATTRIBUTE_OPEN BYOC_ATTRIBUTE_RESERVED "open"
 // Int, a flag: the node stands for another one, which has stated the limits of its operands (core/op/limit.h). Set by
 // write-out.

@@ -117,7 +117,8 @@ static byoc_status_t try_all(work_t *w, byoc_region_trial_t *trials, size_t coun
   byoc_cost_bench_t *bench = w->bench;
   byoc_cost_building_t *building = BYOC_ARENA_NEW(&bench->arena, byoc_cost_building_t);
   if (building == NULL) return byoc_diag_out_of_memory(w->diag);
-  building->build = (byoc_cost_build_t){.count = count, .target = w->trials->target, .run_limit_s = RUN_LIMIT_S};
+  const uint32_t run_timeout_s = w->trials->run_timeout_s > 0 ? w->trials->run_timeout_s : RUN_LIMIT_S;
+  building->build = (byoc_cost_build_t){.count = count, .target = w->trials->target, .run_limit_s = run_timeout_s};
   for (size_t i = 0; i < count; ++i) {
     const byoc_work_t work = byoc_function_work(trials[i].function);
     building->build.run_limit_s += (uint32_t)((work.product_flops + work.other_flops) / 1e9 * RUN_S_A_GFLOP);

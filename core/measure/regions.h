@@ -22,7 +22,8 @@ typedef struct byoc_region_trials_t {
   size_t count;
   const byoc_target_t *target, *native;
   byoc_candidate_builder_t build;
-  int64_t budget_ns; // for comparing; making the code is not part of it
+  int64_t budget_ns;      // for comparing; making the code is not part of it
+  uint32_t run_timeout_s; // that a run may take, beside 20 seconds per billion operations; 0: 10
 } byoc_region_trials_t;
 
 // How long comparing would take, roughly; INFINITY if the function cannot be checked.

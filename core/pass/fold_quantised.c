@@ -13,11 +13,14 @@
 // an integer in units of the product of the scales. So a result may be rounded to the neighbouring integer if it lies
 // within float error, or 1/64 of a step, of the middle between two, but never further.
 //
+// Before that, a BatchNormalization of a product becomes part of it (quantised_norm.c).
+//
 // It runs before constants are folded, because folding would turn quantised weights into floats.
 #include "core/pass/pass.h"
 #include "core/pass/quantised_product.h"
 
 static byoc_status_t fold_block(byoc_block_t *block, byoc_diag_t *diag, size_t *changes) {
+  BYOC_FOR_EACH_NODE_SAFE(node, block) BYOC_RETURN_IF_ERROR(byoc_quantised_norm_fold(node, diag, changes));
   BYOC_FOR_EACH_NODE_SAFE(node, block) {
     for (uint32_t b = 0; b < node->block_count; ++b) BYOC_RETURN_IF_ERROR(fold_block(node->blocks[b], diag, changes));
     if (!byoc_node_is_onnx(node, "QuantizeLinear")) continue;

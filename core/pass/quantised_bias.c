@@ -84,6 +84,13 @@ static double bias_at(const bias_t *bias, int64_t i) {
                       : number;
 }
 
+bool byoc_quantised_product_read_bias(const byoc_quantised_product_t *product, double *numbers) {
+  bias_t bias;
+  if (product->bias != NULL && !read_bias(product, &bias)) return false;
+  for (int64_t i = 0; i < product->channels; ++i) numbers[i] = product->bias != NULL ? bias_at(&bias, i) : 0;
+  return true;
+}
+
 byoc_value_t *byoc_quantised_product_rounded_bias(byoc_writer_t *w, const byoc_quantised_product_t *product,
                                                   const byoc_value_t *y_scale) {
   enum { LEAST_UNITS = 64 }; // in a step of the result, each of which rounding moves by half at most

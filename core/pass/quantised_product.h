@@ -37,6 +37,12 @@ byoc_value_t *byoc_quantised_product_summand(const byoc_quantised_product_t *pro
 byoc_value_t *byoc_quantised_product_rounded_bias(byoc_writer_t *w, const byoc_quantised_product_t *product,
                                                   const byoc_value_t *y_scale);
 
+// The constant bias of floats, or dequantised, of each channel; zeros if there is none. False if it is something else.
+bool byoc_quantised_product_read_bias(const byoc_quantised_product_t *product, double *numbers);
+
+// BatchNormalization(product) → product, if its parameters are constants and nothing else reads the product. Scales of
+// weights stay above zero: weights are turned to the other side of their zero point instead.
+byoc_status_t byoc_quantised_norm_fold(byoc_node_t *norm, byoc_diag_t *diag, size_t *changes);
 // QuantizeLinear(Relu or Clip?(product)) → one unit, and Relu or Clip on integers if these cut anything
 byoc_status_t byoc_quantised_product_unite(byoc_node_t *quantise, byoc_diag_t *diag, size_t *changes);
 // A product whose result is read as floats → ConvInteger or MatMulInteger, then DequantizeLinear

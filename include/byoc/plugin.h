@@ -44,7 +44,8 @@
 // working folder, environment, umask or floating-point mode. If a hook does one of these, crashes, throws a C++
 // exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without a call of the host, byoc ends with exit code 1
 // and a message that names the hook. Only logging, progress, answers, edits and services count as such calls, not reads
-// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook.
+// of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook, and
+// does without the costs of such a state_costs or state_target_costs hook.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -621,6 +622,80 @@ typedef struct byoc_codegen_api_t {
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Costs that a backend states, because its chip is not in the machine that builds (since minor 5). docs/plans.md has
+// the rules by which plans mix them with measured costs.
+//
+// Example:
+//   static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
+//     const double clock_hz = 1e6 * host->target->option_int(query->target, "clock_mhz");
+//     for (uint32_t i = 0; i < query->function_count; ++i) {
+//       const byoc_stated_cost_t cost = {.header = BYOC_HEADER(byoc_stated_cost_t, 1),
+//                                        .stated = BYOC_STATED_TIME,
+//                                        .time_ns = 1e9 * cycles_of(query->functions[i]) / clock_hz};
+//       const int32_t status = query->state(query, i, &cost);
+//       if (status != BYOC_OK) return status;
+//     }
+//     return BYOC_OK;
+//   }
+
+// The figures that a struct below states.
+enum {
+  BYOC_STATED_TIME = 1,        // byoc_stated_cost_t.time_ns
+  BYOC_STATED_MOVED_BYTES = 2, // byoc_stated_cost_t.moved_bytes
+  BYOC_STATED_ENERGY = 4,      // byoc_stated_cost_t.energy_nj
+  BYOC_STATED_BOUNDARY = 8,    // the four figures of byoc_target_costs_t about entering and leaving
+};
+
+// The cost of one call of a function, in the target's own model. Each figure is finite and at least 0.
+typedef struct byoc_stated_cost_t {
+  byoc_header_t header;
+  uint32_t stated;   // BYOC_STATED_*, joined by |; without TIME the host measures or estimates the function
+  uint32_t reserved; // 0
+  // Nanoseconds from the last input that is in place until the last output is there. Commands count, but entering and
+  // leaving do not.
+  double time_ns;
+  double moved_bytes; // between the chip's memory and its units, weights included; for byoc explain
+  double energy_nj;   // nanojoules; for byoc explain
+} byoc_stated_cost_t;
+
+// The costs of a target apart from its functions. The host sets the header and zeroes the rest; a plugin sets only
+// fields within header.struct_size. Each figure is finite and at least 0.
+typedef struct byoc_target_costs_t {
+  byoc_header_t header;
+  uint32_t stated; // BYOC_STATED_BOUNDARY or 0; without it the host counts what it knows: calls, and copies to devices
+  // Regions of fewer operators, or of fewer operations (two per multiply-add, as byoc counts them), are not worth it:
+  // plans by cost do not use them. 0: regions of any size.
+  uint32_t least_operators;
+  double least_operations;
+  // A tensor of so many bytes that is not on the target costs enter_ns + bytes * enter_ns_per_byte, once for all of the
+  // target's regions that read it. Weights cost nothing. A result that is read elsewhere costs leave_ns + bytes *
+  // leave_ns_per_byte, once. Tensors between regions of the target cost nothing.
+  double enter_ns, enter_ns_per_byte;
+  double leave_ns, leave_ns_per_byte;
+} byoc_target_costs_t;
+
+// A question of the host: the costs of functions on one target. All of it lives until the hook returns.
+typedef struct byoc_cost_query_t byoc_cost_query_t;
+struct byoc_cost_query_t {
+  byoc_header_t header;
+  const byoc_target_t *target; // with the options of this build
+  // Functions as the generate hook would get them, but constants are always in their bodies. They are not in one graph:
+  // several may hold the same nodes of the model.
+  byoc_function_t *const *functions;
+  uint32_t function_count; // at least 1
+  uint32_t thread_count;   // of the host, for which the plan is
+  // States the cost of functions[index], which is copied. A function without an answer is measured or estimated.
+  // BYOC_INVALID_ARGUMENT: the index is not less than function_count, or it has a statement already.
+  // BYOC_INVALID_DATA: a stated figure is negative, NaN or infinite. A failure is kept and fails the hook.
+  int32_t (*state)(const byoc_cost_query_t *query, uint32_t index, const byoc_stated_cost_t *cost);
+  // Declines functions[index], as generate would do: no plan by cost uses it. byoc explain shows the reason (copied; up
+  // to 120 bytes). The statuses are those of `state`.
+  int32_t (*decline)(const byoc_cost_query_t *query, uint32_t index, const char *reason);
+  // Records why the hook fails (copied); returns `status`.
+  int32_t (*error)(const byoc_cost_query_t *query, int32_t status, const char *message);
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The two sides.
 
 typedef struct byoc_host_t byoc_host_t;
@@ -686,6 +761,15 @@ typedef struct byoc_backend_t {
   // Since minor 4; optional. 0 if this target's functions run on the host's processor with its current options,
   // although the backend names a driver.
   int32_t (*runs_on_device)(void *self, const byoc_target_t *target);
+  // Since minor 5; optional. States the costs of functions of this target, several at once. Plans by cost use them
+  // instead of measuring or estimating. Equal functions and options get equal costs, alone and among others. The host
+  // calls it, and the next hook, in a child process: changes of the plugin's memory are lost, and threads that the
+  // plugin started before do not exist there. If a hook fails, crashes or states an impossible figure, the user is
+  // warned, and the target is measured or estimated.
+  int32_t (*state_costs)(void *self, const byoc_cost_query_t *query);
+  // Since minor 5; optional. States what entering and leaving the target costs, and the least region that is worth it.
+  // Any status but BYOC_OK is a failure.
+  int32_t (*state_target_costs)(void *self, const byoc_target_t *target, byoc_target_costs_t *out_costs);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

@@ -88,6 +88,8 @@ static void test_a_second_build_checks_nothing(void **state) {
   byoc_test_printed("--check-budget takes a number of seconds from 0 to 86400, not 'soon'");
   byoc_test_shell(2, "BYOC_CHECK_BUDGET=soon byoc build vision.onnx -o vision.so");
   byoc_test_printed("BYOC_CHECK_BUDGET takes a number of seconds");
+  byoc_test_shell(2, "BYOC_RUN_TIMEOUT=0 byoc build vision.onnx -o vision.so");
+  byoc_test_printed("BYOC_RUN_TIMEOUT takes a whole number of seconds from 1 to 86400, not '0'");
 }
 
 // Regions that compute something else, crash or hang: another target takes the part, and the others stay.

@@ -105,7 +105,7 @@ static void test_c4_faulty_backends_are_left_out(void **state) {
               {"generate_crash", "cannot be built: the plugin demo_faulty 1.0 crashed in its hook generate for"}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     byoc_test_shell(0,
-                    FAULTY "BYOC_CACHE_DIR=$PWD/faults byoc build relu.byoc --plan=collage --target "
+                    FAULTY "BYOC_RUN_TIMEOUT=2 BYOC_CACHE_DIR=$PWD/faults byoc build relu.byoc --plan=collage --target "
                            "'faulty -fault=%s; c' -o relu.so",
                     rows[i].fault);
     byoc_test_printed("faulty 0 operators in 0 regions, c 2 operators");

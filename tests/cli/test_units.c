@@ -460,6 +460,29 @@ static void test_b36_a_unit_that_is_declined_late_goes_on(void **state) {
   byoc_test_printed("placed first 0 operators in 0 regions, c ");
 }
 
+// The same for weights of integers: they become floats when the target that reads them declines the node, and then the
+// next target takes it.
+static void test_b36_weights_that_are_declined_late_go_on_as_floats(void **state) {
+  (void)state;
+#define WEIGHTS_RULES                                                                                                  \
+  RULES("first.conv := Conv(%%x, DequantizeLinear(@w<i8>, @ws, @wz), ...)")                                            \
+  "BYOC_CACHE_DIR=$PWD/weights byoc build weights.byoc --plan collage -v -t 'first; cutlass; c' -o weights.so 2>&1 | "
+  write_module("weights.byoc",
+               "module {opset_import. = 25} {\n  constant @w : i8[4,2,3,3] = splat 1\n  constant @ws : f32[4] = splat "
+               "0.25\n  constant @wz : i8[4] = splat 0\n  func @main(%x : f32[1,2,6,6]) -> (%y : f32[1,4,4,4]) {\n"
+               "    %0 = DequantizeLinear@25(@w, @ws, @wz) {axis = 0} : f32[4,2,3,3]\n",
+               "    %y = Conv@11 \"u\" (%x, %0) : f32[1,4,4,4]\n");
+  byoc_test_shell(0, WEIGHTS_RULES "grep '^placed'");
+  make_cheap("weights/costs.sqlite");
+  byoc_test_shell(0, WEIGHTS_RULES "grep '^placed'");
+  byoc_test_printed("placed first 2 operators in 1 region, cutlass 0 operators");
+  byoc_test_shell(0, "BYOC_TEST_LATE=first " WEIGHTS_RULES "grep '^placed\\|after'");
+  byoc_test_printed("first declined 'first_0' after claiming it");
+  byoc_test_printed("cutlass 1 operator in 1 region");
+  byoc_test_shell(0, "byoc run weights.byoc --evaluate -t c --random --output-dir a && "
+                     "byoc run weights.so --random --expect y=a/y.npy");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_b36_units_are_one_node_in_each_spelling),
@@ -473,6 +496,7 @@ int main(void) {
       cmocka_unit_test(test_b36_a_unit_of_words_that_is_declined_goes_on),
       cmocka_unit_test(test_b36_sums_of_words_are_exact),
       cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
+      cmocka_unit_test(test_b36_weights_that_are_declined_late_go_on_as_floats),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

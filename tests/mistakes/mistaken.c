@@ -85,6 +85,18 @@ static int32_t runs_on_device(void *self, const byoc_target_t *target) {
   return 0;
 }
 
+static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
+  (void)self, (void)query;
+  mistaken_deed("state_costs");
+  return BYOC_OK;
+}
+
+static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_target_costs_t *out_costs) {
+  (void)self, (void)target, (void)out_costs;
+  mistaken_deed("state_target_costs");
+  return BYOC_OK;
+}
+
 // The trial of the plugin calls it too, but nothing was generated there.
 static void destroy(void *self) {
   (void)self;
@@ -110,7 +122,9 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *given, byoc_plug
                                    .rules = &rules[i],
                                    .rule_count = 1,
                                    .rule_stride = sizeof(rules[i]),
-                                   .relative_error = relative_error};
+                                   .relative_error = relative_error,
+                                   .state_costs = state_costs,
+                                   .state_target_costs = state_target_costs};
     rows[i] = &backends[i];
   }
   backends[PLAIN].prepare = prepare;

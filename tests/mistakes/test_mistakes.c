@@ -31,7 +31,7 @@ static int make(const row_t *row, const char *plan) {
   char line[2048];
   snprintf(line, sizeof(line),
            "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache PLUGIN=%s/%s PLAN='--plan %s' "
-           "TARGET='%s' BYOC_HOOK_TIMEOUT=%d && rm -rf cache out.* bad.json queried\n%s",
+           "TARGET='%s' BYOC_HOOK_TIMEOUT=%d BYOC_RUN_TIMEOUT=2 && rm -rf cache out.* bad.json queried\n%s",
            BYOC_TEST_BUILD_DIR "/tests", row->plugin != NULL ? row->plugin : "mistakes/mistaken.so", plan,
            row->target != NULL ? row->target : "mistaken", hangs ? 1 : 300,
            row->command != NULL ? row->command : usual);
@@ -60,7 +60,7 @@ static void test_mistakes(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-// The search calls accept in this process and generate in children.
+// The search calls accept in this process, and generate and the hooks about costs in children.
 static void test_hooks_are_contained_by_the_search(void **state) {
   (void)state;
   static const row_t rows[] = {
@@ -72,6 +72,9 @@ static void test_hooks_are_contained_by_the_search(void **state) {
       {"generate:overflow", .message = "it cannot be built: the plugin mistaken 1.0 crashed in its hook generate"},
       {"generate:hang", .message = "has neither called the host nor come back from its hook generate for the"},
       {"generate:print and crash", .message = "(Aborted), having printed: assertion failed: x > 0"},
+      {"state_costs:overflow", .message = "cannot be used: the plugin mistaken 1.0 crashed in its hook state_costs"},
+      {"state_costs:hang", .message = "has neither called the host nor come back from its hook state_costs for the"},
+      {"state_target_costs:_exit", .message = "the plugin mistaken 1.0 called _exit() in its hook state_target_costs"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
     assert_int_equal(make(&rows[i], "collage"), rows[i].code);

@@ -421,9 +421,10 @@ class Check:
                            {"op": "Neg", "name": "n", "type": "f32[2]", "edges": [{"from": 0, "type": "f32[2]"}]}],
                  "regions": [{"target": 0, "rule": "c", "nodes": [0], "candidate": 0, "cost_ns": 1.0,
                              "source": "measured", "given_back": False, "later": False,
-                             "precision": "f32", "lapse": "l"}],
+                             "precision": "f32", "lapse": "l", "moved_bytes": 8.0, "energy_nj": 1.0}],
                  "candidates": [{"target": 0, "rule": "c", "nodes": [0], "cost_ns": None, "source": "estimate",
-                                 "reason": "r", "given_back": False, "chosen": True}],
+                                 "reason": "r", "given_back": False, "chosen": True, "moved_bytes": 8.0,
+                                 "energy_nj": 1.0}],
                  "declines": [{"target": 0, "rule": "c", "nodes": [1], "reason": "none"}]}
         whole = {"format": "byoc plan", "version": 1, "model": "m", "strategy": "s", "whole_ns": 1.0, "whole_mib": 1.0,
                  "max_nodes": 6, "max_depth": 6, "targets": ["c"],

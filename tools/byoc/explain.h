@@ -13,6 +13,10 @@
 void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size);
 // "12.3 us measured", "at least 12.3 us" for a bound; "-" if it is not known, "unusable" for infinity.
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size);
+// The same for a cost of the target with this label: "12.3 us stated by tinynpu".
+void byoc_plan_cost_of_text(double cost_ns, byoc_cost_source_t source, const char *label, char *buffer, size_t size);
+// What is stated beside a cost: ", 1200 bytes moved, 35 nJ"; nothing if neither is known.
+void byoc_plan_stated_text(double moved_bytes, double energy_nj, byoc_string_t *out);
 // "4-6, 9"
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out);
 // "Conv 'conv1'"

@@ -66,7 +66,7 @@ static bool was_written_out(const byoc_plan_block_t *block, uint32_t node) {
 
 static void print_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *block, uint32_t node,
                              byoc_string_t *out) {
-  char label[48], cost[64];
+  char label[48], cost[112];
   byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, node);
   byoc_plan_target_label(plan, assignment.target, label, sizeof(label));
   size_t from = out->size + 2;
@@ -84,10 +84,11 @@ static void print_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *b
     byoc_plan_nodes_text(assignment.nodes, assignment.node_count, out);
   }
   if (!isnan(assignment.cost_ns)) {
-    byoc_plan_cost_text(assignment.cost_ns, assignment.source, cost, sizeof(cost));
+    byoc_plan_cost_of_text(assignment.cost_ns, assignment.source, label, cost, sizeof(cost));
     byoc_string_appendf(out, ", %s", cost);
   }
   const byoc_plan_region_t *row = region != UINT32_MAX ? &block->regions.data[region] : NULL;
+  if (row != NULL) byoc_plan_stated_text(row->moved_bytes, row->energy_nj, out);
   if (row != NULL && row->precision != NULL) byoc_string_appendf(out, ", in %s", row->precision);
   if (row != NULL && row->types != NULL && row->types[0] != '\0') byoc_string_appendf(out, ", types %s", row->types);
   if (row != NULL && row->lapse != NULL) byoc_string_appendf(out, " (%s)", row->lapse);
@@ -95,9 +96,9 @@ static void print_assignment(const byoc_plan_t *plan, const byoc_plan_block_t *b
 }
 
 static void print_candidate(const byoc_plan_t *plan, const byoc_plan_candidate_t *row, byoc_string_t *out) {
-  char label[48], cost[64];
+  char label[48], cost[112];
   byoc_plan_target_label(plan, row->target, label, sizeof(label));
-  byoc_plan_cost_text(row->cost_ns, row->source, cost, sizeof(cost));
+  byoc_plan_cost_of_text(row->cost_ns, row->source, label, cost, sizeof(cost));
   byoc_string_appendf(out, "    %s %-18s %-10s %-24s ", row->is_chosen ? "*" : " ", cost, label, row->rule);
   size_t from = out->size;
   byoc_plan_nodes_text(row->nodes, row->node_count, out);

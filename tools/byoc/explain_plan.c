@@ -41,6 +41,18 @@ void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer
   }
 }
 
+void byoc_plan_cost_of_text(double cost_ns, byoc_cost_source_t source, const char *label, char *buffer, size_t size) {
+  byoc_plan_cost_text(cost_ns, source, buffer, size);
+  const size_t length = strlen(buffer);
+  const bool is_stated = source == BYOC_COST_SOURCE_STATED && isfinite(cost_ns);
+  if (is_stated) snprintf(buffer + length, size - length, " by %s", label);
+}
+
+void byoc_plan_stated_text(double moved_bytes, double energy_nj, byoc_string_t *out) {
+  if (moved_bytes > 0) byoc_string_appendf(out, ", %.0f bytes moved", moved_bytes);
+  if (energy_nj > 0) byoc_string_appendf(out, ", %.4g nJ", energy_nj);
+}
+
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out) {
   for (uint32_t i = 0; i < count;) {
     uint32_t end = i + 1;

@@ -56,7 +56,7 @@ static void print_totals(const byoc_plan_t *plan, byoc_string_t *out) {
   byoc_table_t table;
   byoc_table_init(&table, columns, 4, plan->arena.allocator);
   for (uint32_t t = 0; t < plan->targets.count; ++t) {
-    char label[48], cost[64];
+    char label[48], cost[112];
     share_t share = share_of(plan, t);
     byoc_plan_target_label(plan, t, label, sizeof(label));
     byoc_plan_cost_text(share.cost_ns, BYOC_COST_SOURCE_NONE, cost, sizeof(cost));
@@ -166,9 +166,9 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
   for (uint32_t n = 0; n < count; ++n) {
     const byoc_plan_node_t *node = &block->nodes.data[n];
     byoc_plan_assignment_t assignment = byoc_plan_assignment(plan, block, n);
-    char label[48], cost[64];
+    char label[48], cost[112];
     byoc_plan_target_label(plan, assignment.target, label, sizeof(label));
-    byoc_plan_cost_text(assignment.cost_ns, assignment.source, cost, sizeof(cost));
+    byoc_plan_cost_of_text(assignment.cost_ns, assignment.source, label, cost, sizeof(cost));
     bool is_first = assignment.nodes == NULL || assignment.nodes[0] == n;
     byoc_table_cell(&table, "%u", n);
     byoc_table_cell(&table, "%s", node->op);
@@ -198,12 +198,12 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
   size_t count = shown(options, block->regions.count, SHOWN_REGIONS);
   for (size_t r = 0; r < count; ++r) {
     const byoc_plan_region_t *region = &block->regions.data[r];
-    char label[48], cost[64];
+    char label[48], cost[112];
     byoc_string_t nodes;
     byoc_string_init(&nodes, plan->arena.allocator);
     byoc_plan_nodes_text(region->nodes, region->node_count, &nodes);
     byoc_plan_target_label(plan, region->target, label, sizeof(label));
-    byoc_plan_cost_text(region->cost_ns, region->source, cost, sizeof(cost));
+    byoc_plan_cost_of_text(region->cost_ns, region->source, label, cost, sizeof(cost));
     byoc_table_cell(&table, "%zu", r);
     byoc_table_cell(&table, "%s", label);
     byoc_table_cell(&table, "%s", region->rule);

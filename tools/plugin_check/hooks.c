@@ -90,6 +90,24 @@ static int32_t runs_on_device(void *self, const byoc_target_t *target) {
   return runs;
 }
 
+static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
+  const watched_t *w = self;
+  char text[160];
+  enter(w, text, sizeof(text), "state_costs", NULL);
+  const int32_t status = w->original->state_costs(w->original->self, query);
+  leave(w, text);
+  return status;
+}
+
+static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_target_costs_t *out_costs) {
+  const watched_t *w = self;
+  char text[160];
+  enter(w, text, sizeof(text), "state_target_costs", NULL);
+  const int32_t status = w->original->state_target_costs(w->original->self, target, out_costs);
+  leave(w, text);
+  return status;
+}
+
 // accept(self, region) of one rule: all rules share `self`, so each has a function of its own, made by libffi.
 static void accept(ffi_cif *cif, void *result, void **arguments, void *rule) {
   (void)cif;
@@ -139,6 +157,8 @@ static void watch_kind(watched_t *w, check_t *check, const hook_watch_t *watch, 
   w->backend.prepare = original->prepare != NULL ? prepare : NULL;
   w->backend.relative_error = original->relative_error != NULL ? relative_error : NULL;
   w->backend.runs_on_device = original->runs_on_device != NULL ? runs_on_device : NULL;
+  w->backend.state_costs = original->state_costs != NULL ? state_costs : NULL;
+  w->backend.state_target_costs = original->state_target_costs != NULL ? state_target_costs : NULL;
 }
 
 static const byoc_target_kind_t *look_up(const void *self, const char *name) {

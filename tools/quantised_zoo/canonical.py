@@ -4,7 +4,7 @@ whether it is the same for every processor."""
 import collections
 import re
 
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from . import artifact
 from .reference import MOVES
@@ -20,6 +20,9 @@ WITH_UNITS = {*MOVES, "Conv", "ConvTranspose", "MatMul", "Gemm", "Add", "Mul", "
               "Concat", "Sigmoid", "LeakyRelu", "Softmax", "ReduceMean", "Where", "Relu", "Clip"}
 PRODUCTS = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 PASSED_ON = ("Relu", "Clip", *MOVES)
+# Functions of one element, which `c` may look up in a table.
+FUNCTIONS = {"Abs", "Celu", "Div", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Log", "Mish", "Neg", "Pow",
+             "PRelu", "Reciprocal", "Selu", "Softplus", "Softsign", "Sqrt", "Sub", "Tanh"}
 UNEXPECTED = "has a form on integers"
 NODE = re.compile(r'^\s*(?P<results>[%@].*?) = (?P<kind>[\w.:]+)@\d+(?: "(?P<name>[^"]*)" )?'
                   r'\((?P<operands>[^)]*)\)(?: \{.*\})? : (?P<types>.*)$')
@@ -95,6 +98,15 @@ class Reasons:
             (reader.op_type in PASSED_ON and all(self.quantised(output, depth + 1) for output in reader.output))
             for reader in readers)
 
+    def elements(self, pairs):
+        """The element types of the zero points, or of the constants, of some DequantizeLinear nodes."""
+        names = [name for pair in pairs for name in (pair.input[2:3] or pair.input[:1])]
+        return {self.constants[name].data_type for name in names if name in self.constants}
+
+    def are_numbers(self, names):
+        """Do the constants among these have one element each?"""
+        return all(numpy_helper.to_array(self.constants[name]).size == 1 for name in names if name in self.constants)
+
     def bias_is_finer(self, node, pairs):
         """Is the bias a constant of floats, whose rounding to steps of the products changes a result by more than 1/64
         of a step?"""
@@ -125,6 +137,9 @@ class Reasons:
             return "the model: its weights are floats"
         if kind in PRODUCTS and self.bias_is_finer(node, pairs):
             return "the model: its bias of floats is finer than the products"
+        has_words = bool(self.elements(pairs) & {TensorProto.INT16, TensorProto.UINT16})
+        if kind in FUNCTIONS and len(inputs) == 1 and self.are_numbers(node.input) and not has_words:
+            return "a function of one byte"
         if kind not in WITH_UNITS:
             return f"{kind} has no form on integers"
         if any(scale is not None and len(scale.dims) and scale.dims[0] > 1 and pair.input[0] not in self.constants

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which architectures the zoo quantises in which forms."""
-from . import images, sequences
+from . import exported, images, sequences
 from .forms import FORMS
 
 STATIC = ["qdq_u8i8", "qdq_i8i8_symmetric_channel", "qoperator_u8i8"]
@@ -56,4 +56,6 @@ ARCHITECTURES = (
 
 def collect(text=""):
     models = [Model(architecture, FORMS[name]) for architecture in ARCHITECTURES for name in architecture.forms]
+    if exported.missing() is None:
+        models += exported.MODELS
     return [model for model in models if text in model.name]

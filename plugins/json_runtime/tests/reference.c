@@ -104,55 +104,65 @@ static float binary(const char *name, float a, float b) {
   return 0;
 }
 
-// The taps of a window along spatial axis d: the weights', the attribute's, or all of the image.
-static int64_t taps_along(const json_t *node, const tensor_t *x, const tensor_t *w, int32_t first, int32_t d) {
-  if (w != NULL) return w->dims[first + d];
-  return attribute_int(node, "global", 0) != 0 ? x->dims[2 + d] : attribute_at(node, "kernel", d, 1);
+// A window along one spatial axis.
+typedef struct axis_t {
+  int64_t size, stride, pad, dilation;
+} axis_t;
+
+// Its size is the weights', the attribute's, or the whole image's. Returns the taps of all axes.
+static int64_t read_axes(const json_t *node, const tensor_t *x, const tensor_t *w, int32_t first, axis_t *axes) {
+  const int64_t is_global = attribute_int(node, "global", 0);
+  int64_t taps = 1;
+  for (int32_t d = 0; d < x->rank - 2; ++d) {
+    const int64_t asked = is_global != 0 ? x->dims[2 + d] : attribute_at(node, "kernel", d, 1);
+    axes[d] = (axis_t){.size = w != NULL ? w->dims[first + d] : asked,
+                       .stride = attribute_at(node, "strides", d, 1),
+                       .pad = attribute_at(node, "pads", d, 0),
+                       .dilation = attribute_at(node, "dilations", d, 1)};
+    taps *= axes[d].size;
+  }
+  return taps;
+}
+
+// Continues `index` to the element of x under tap `tap` of the window at `at`; -1 in the padding.
+static int64_t under_tap(const tensor_t *x, const axis_t *axes, const int64_t *at, int64_t tap, int64_t index) {
+  int64_t position[RANK_LIMIT];
+  for (int32_t d = x->rank - 3; d >= 0; --d) {
+    position[d] = at[2 + d] * axes[d].stride - axes[d].pad + tap % axes[d].size * axes[d].dilation;
+    tap /= axes[d].size;
+  }
+  for (int32_t d = 0; d < x->rank - 2; ++d) {
+    if (position[d] < 0 || position[d] >= x->dims[2 + d]) return -1;
+    index = index * x->dims[2 + d] + position[d];
+  }
+  return index;
 }
 
 static void window(const json_t *node, const tensor_t *x, const tensor_t *w, const tensor_t *bias, tensor_t *y,
                    const char *pool) {
-  int32_t n = x->rank - 2, grouped = w != NULL && w->rank == x->rank + 1;
-  int64_t groups = grouped ? w->dims[0] : 1, per_group_out = y->dims[1] / groups;
-  int64_t channels = w != NULL ? w->dims[grouped + 1] : 1;
+  const int32_t grouped = w != NULL && w->rank == x->rank + 1;
+  const int64_t groups = grouped ? w->dims[0] : 1, per_group_out = y->dims[1] / groups;
+  const int64_t channels = w != NULL ? w->dims[grouped + 1] : 1;
+  axis_t axes[RANK_LIMIT];
+  const int64_t taps = read_axes(node, x, w, grouped + 2, axes);
   for (int64_t i = 0; i < y->count; ++i) {
-    int64_t at[RANK_LIMIT], taps = 1;
+    int64_t at[RANK_LIMIT], hits = 0;
     unravel(y, i, at);
-    for (int32_t d = 0; d < n; ++d) taps *= taps_along(node, x, w, grouped + 2, d);
+    const int64_t channel = w != NULL ? at[1] / per_group_out * channels : at[1];
     double sum = bias != NULL ? bias->data[at[1]] : 0;
     float most = -INFINITY;
-    int64_t hits = 0;
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t t = 0; t < taps; ++t) {
-        int64_t rest = t, index = at[0] * x->dims[1] + (w != NULL ? at[1] / per_group_out * channels + c : at[1]);
-        int64_t position[RANK_LIMIT];
-        int inside = 1;
-        for (int32_t d = n - 1; d >= 0; --d) {
-          int64_t size = taps_along(node, x, w, grouped + 2, d);
-          position[d] = at[2 + d] * attribute_at(node, "strides", d, 1) - attribute_at(node, "pads", d, 0) +
-                        rest % size * attribute_at(node, "dilations", d, 1);
-          rest /= size;
-        }
-        for (int32_t d = 0; d < n; ++d) {
-          inside = inside && position[d] >= 0 && position[d] < x->dims[2 + d];
-          index = index * x->dims[2 + d] + position[d];
-        }
-        if (!inside) continue;
-        ++hits;
-        if (w != NULL) {
-          sum += (double)x->data[index] * w->data[(at[1] * channels + c) * taps + t];
-        } else {
-          sum += x->data[index];
-          most = binary("max", most, x->data[index]);
-        }
-      }
+    for (int64_t k = 0; k < channels * taps; ++k) {
+      const int64_t index = under_tap(x, axes, at, k % taps, at[0] * x->dims[1] + channel + k / taps);
+      if (index < 0) continue;
+      ++hits;
+      sum += w != NULL ? (double)x->data[index] * w->data[at[1] * channels * taps + k] : x->data[index];
+      if (w == NULL) most = binary("max", most, x->data[index]);
     }
-    if (w != NULL)
-      y->data[i] = (float)sum;
-    else if (strcmp(pool, "max") == 0)
+    if (w == NULL && strcmp(pool, "max") == 0) {
       y->data[i] = most;
-    else
-      y->data[i] = (float)(sum / (double)(strcmp(pool, "avg") == 0 ? hits : taps));
+    } else {
+      y->data[i] = (float)(w != NULL ? sum : sum / (double)(strcmp(pool, "avg") == 0 ? hits : taps));
+    }
   }
 }
 

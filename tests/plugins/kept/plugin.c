@@ -403,6 +403,28 @@ static double relative_error(void *self, const byoc_target_t *target) {
 }
 #endif
 
+#if BYOC_ABI_MINOR >= 5
+// A nanosecond per element.
+static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
+  (void)self;
+  for (uint32_t i = 0; i < query->function_count; ++i) {
+    const int64_t count = count_of(query->functions[i]);
+    const byoc_stated_cost_t cost = {.header = BYOC_HEADER(byoc_stated_cost_t, 1),
+                                     .stated = count >= 0 ? BYOC_STATED_TIME : 0,
+                                     .time_ns = (double)count};
+    TRY(query->state(query, i, &cost));
+  }
+  return BYOC_OK;
+}
+
+static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_target_costs_t *out_costs) {
+  (void)self;
+  (void)target;
+  out_costs->least_operators = 1;
+  return BYOC_OK;
+}
+#endif
+
 static byoc_backend_t backend = {
     .header = BYOC_HEADER(byoc_backend_t, 1),
     .target = NAME,
@@ -419,6 +441,10 @@ static byoc_backend_t backend = {
 #endif
 #if BYOC_ABI_MINOR >= 2
     .relative_error = relative_error,
+#endif
+#if BYOC_ABI_MINOR >= 5
+    .state_costs = state_costs,
+    .state_target_costs = state_target_costs,
 #endif
 };
 

@@ -133,6 +133,27 @@ static void test_h5_the_caller_allocates(void **state) {
   close_model(&m);
 }
 
+// Kernels of dynamic models write into the caller's buffer: the context needs no memory for the result.
+static void test_h5_results_are_made_in_the_buffers(void **state) {
+  (void)state;
+  enum { COUNT = 4096 };
+  model_t m;
+  open_model(MAIN("(%x : f32[N]) -> (%y : f32[N])", "    %y = Relu@14(%x) : f32[N]\n    return %y"), &m);
+  assert_true(m.program->is_dynamic);
+  static float x[COUNT], y[COUNT];
+  const int64_t dims[1] = {COUNT};
+  const byoc_argument_t input = floats(1, dims, x);
+  const byoc_buffer_t buffer = {y, sizeof(y)};
+  const byoc_run_options_t options = {.struct_size = sizeof(options), .outputs = &buffer};
+  byoc_argument_t output;
+  assert_int_equal(run_with(&m, &input, &output, &options), BYOC_OK);
+  assert_ptr_equal(output.data, y);
+  assert_true(m.artifact.table->peak_bytes(m.context) < sizeof(y));
+  assert_int_equal(run_with(&m, &input, &output, NULL), BYOC_OK);
+  assert_true(m.artifact.table->peak_bytes(m.context) >= sizeof(y));
+  close_model(&m);
+}
+
 // What cannot write the buffer that it is given says so.
 static void test_h5_sequences_take_no_buffer(void **state) {
   (void)state;
@@ -299,6 +320,7 @@ int main(void) {
       cmocka_unit_test(test_h5_outputs_go_into_buffers),
       cmocka_unit_test(test_h5_small_buffers_are_refused),
       cmocka_unit_test(test_h5_the_caller_allocates),
+      cmocka_unit_test(test_h5_results_are_made_in_the_buffers),
       cmocka_unit_test(test_h5_sequences_take_no_buffer),
       cmocka_unit_test(test_h4_static_models_take_all_buffers),
       cmocka_unit_test(test_h5_open_states_change_in_place),

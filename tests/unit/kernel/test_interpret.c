@@ -337,9 +337,15 @@ static byoc_status_t create_and_emit(void *argument, byoc_allocator_t allocator)
 static void failing_allocations(void **state) {
   (void)state;
   fixture_t f;
-  begin(&f, run_time_rows);
-  byoc_test_each_allocation_fails(create_and_emit, f.kernel, false);
-  end(&f);
+  // The second kernel has a value that is named in front of its loop.
+  static const char invariant[] = "{ name \"k\" input x : f32[8] output y : f32[4]"
+                                  "  vector i in 0 .. 4 { y[i] = x[i] * sqrt(x[4]) } }";
+  const char *const kernels[] = {run_time_rows, invariant};
+  for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); ++i) {
+    begin(&f, kernels[i]);
+    byoc_test_each_allocation_fails(create_and_emit, f.kernel, false);
+    end(&f);
+  }
 }
 
 int main(void) {

@@ -458,12 +458,79 @@ static void known_integers_are_not_loaded(void **state) {
   }
 }
 
+// Is the line at `at` of a printed kernel in a loop over taps?
+static bool is_at_each_tap(const char *text, const char *at) {
+  const char *line = at;
+  while (line > text && line[-1] != '\n') --line;
+  size_t indent = strspn(line, " ");
+  while (line > text) {
+    for (--line; line > text && line[-1] != '\n';) --line;
+    const size_t own = strspn(line, " ");
+    if (own >= indent) continue;
+    indent = own;
+    if (strncmp(line + own, "serial tap", strlen("serial tap")) == 0) return true;
+  }
+  return false;
+}
+
+// The kernels' conversions of bytes less their centre; each is in a loop over taps, or none is.
+static size_t conversions(const byoc_graph_module_t *module, bool at_each_tap) {
+  size_t count = 0;
+  for (size_t f = 0; f < module->functions.count; ++f) {
+    if (!module->functions.data[f]->kernel) continue;
+    byoc_string_t text;
+    byoc_string_init(&text, byoc_allocator_system());
+    byoc_loop_kernel_print(module->functions.data[f]->kernel, &text);
+    for (const char *at = text.data; (at = strstr(at, " - centre")) != NULL; ++at, ++count) {
+      if (is_at_each_tap(text.data, at) != at_each_tap) fail_msg("%s", text.data);
+    }
+    byoc_string_deinit(&text);
+  }
+  return count;
+}
+
+// Bytes become numbers once for all taps of a kernel: as the input lines of a tile, or as a whole panel. Strided taps
+// of dynamic lines read too few of their neighbours for that. Depthwise convolutions of dynamic size convert a stretch
+// of each line for all taps in it.
+static void bytes_of_a_convolution_are_converted_once(void **state) {
+  (void)state;
+#define CONV_OF_BYTES(x, w, y, attributes)                                                                             \
+  MAIN("(%x : " x ", %w : " w ", %z : u8[]) -> (%y : " y ")",                                                          \
+       "%y = byoc::Conv@1(%x, %w, _, %z) {" attributes "} : " y " return %y")
+#define DENSE "f32[8,4,3,3]"
+  static const struct {
+    const char *text;
+    bool at_each_tap;
+    size_t count; // 0: any
+  } rows[] = {
+      {CONV_OF_BYTES("u8[1,4,4,4]", DENSE, "f32[1,8,4,4]", "pads = [1, 1, 1, 1]"), false, 0},
+      {CONV_OF_BYTES("u8[1,4,20,20]", DENSE, "f32[1,8,20,20]", "pads = [1, 1, 1, 1]"), false, 0},
+      {CONV_OF_BYTES("u8[1,4,21,21]", DENSE, "f32[1,8,10,10]", "strides = [2, 2]"), false, 0},
+      {CONV_OF_BYTES("u8[1,4,300,300]", DENSE, "f32[1,8,298,298]", ""), false, 0},
+      {CONV_OF_BYTES("u8[1,4,H,W]", DENSE, "f32[1,8,H,W]", "pads = [1, 1, 1, 1]"), false, 0},
+      {CONV_OF_BYTES("u8[1,4,H,W]", DENSE, "?", "strides = [2, 2]"), true, 0},
+      {CONV_OF_BYTES("u8[1,4,H,W]", "f32[4,1,3,3]", "f32[1,4,H,W]", "group = 4, pads = [1, 1, 1, 1]"), true, 1},
+  };
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_graph_module_t *module = lowered(rows[i].text, true);
+    const size_t count = conversions(module, rows[i].at_each_tap);
+    assert_true(rows[i].count == 0 ? count > 0 : count == rows[i].count);
+    byoc_graph_module_destroy(module);
+  }
+}
+
 static void failing_allocations(void **state) {
   (void)state;
-  static char text[] =
+  static char texts[][512] = {
       MAIN("(%x : f32[4,8], %z : f32[8]) -> (%y : f32[4,8])", "%a = Relu@14(%x) : f32[4,8] %b = Exp@13(%a) : f32[4,8]"
-                                                              "%y = Add@14(%b, %z) : f32[4,8] return %y");
-  byoc_test_each_allocation_fails(lower_all, text, true);
+                                                              "%y = Add@14(%b, %z) : f32[4,8] return %y"),
+      CONV_OF_BYTES("u8[1,4,20,20]", DENSE, "f32[1,8,20,20]", "pads = [1, 1, 1, 1]"),
+      CONV_OF_BYTES("u8[1,4,300,300]", DENSE, "f32[1,8,298,298]", ""),
+      CONV_OF_BYTES("u8[1,4,9,W]", "f32[4,1,3,3]", "f32[1,4,9,W]", "group = 4, pads = [1, 1, 1, 1]"),
+  };
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); ++i) {
+    byoc_test_each_allocation_fails(lower_all, texts[i], true);
+  }
 }
 
 int main(void) {
@@ -483,6 +550,7 @@ int main(void) {
       cmocka_unit_test(tiles_fit_the_registers),
       cmocka_unit_test(run_time_shapes),
       cmocka_unit_test(known_integers_are_not_loaded),
+      cmocka_unit_test(bytes_of_a_convolution_are_converted_once),
       cmocka_unit_test(failing_allocations),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,15 +82,27 @@ static void only_plans_that_work_are_timed(void **state) {
   set_up(&f);
   byoc_diag_t diag = {0};
   double times[PLAN_COUNT], sizes[PLAN_COUNT], error = -1;
+  char log[4096] = "";
+  FILE *stream = fmemopen(log, sizeof(log), "w");
+  assert_non_null(stream);
+  byoc_log_set_level(BYOC_LOG_WARNING);
+  byoc_log_set_stream(stream);
   byoc_test_ok(
       f.pricer.price(f.pricer.self, PLAN_COUNT, apply, &contest, INT64_C(60000000000), &diag, times, sizes, &error),
       &diag);
+  byoc_log_set_stream(NULL);
+  byoc_log_set_level(BYOC_LOG_ERROR);
+  (void)fclose(stream);
   for (size_t i = 0; i < PLAN_COUNT; ++i) {
     const bool works = i == GOOD || i == AS_GOOD;
     if (works != (isfinite(times[i]) && times[i] > 0)) fail_msg("plan %zu: %g ns", i, times[i]);
     if (works != (sizes[i] > 0.01 && sizes[i] < 10)) fail_msg("plan %zu: %g MiB", i, sizes[i]);
   }
   assert_true(error >= 0);
+  // A warning for each plan that does not work, and none about the others.
+  int warnings = 0;
+  for (const char *at = log; (at = strstr(at, "cannot be timed")) != NULL; ++at) ++warnings;
+  if (warnings != PLAN_COUNT - 2 || strstr(log, "warning: plans cannot")) fail_msg("%s", log);
   tear_down(&f);
 }
 

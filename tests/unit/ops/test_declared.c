@@ -484,6 +484,34 @@ static void test_a_loop_that_is_left_open_is_refused(void **state) {
   drop(&other);
 }
 
+static byoc_status_t lower_with(void *text, byoc_allocator_t allocator) {
+  byoc_diag_t diag = {0};
+  byoc_graph_module_t *module = NULL;
+  byoc_status_t status = byoc_graph_parse(text, "test", allocator, &diag, &module);
+  if (status == BYOC_OK) status = byoc_infer_module(module, &diag);
+  if (status == BYOC_OK) status = byoc_kernel_lower_module(module, NULL, &diag);
+  byoc_graph_module_destroy(module);
+  return status;
+}
+
+// The map of known names grows while the definition is read.
+static void test_definitions_survive_failing_allocations(void **state) {
+  (void)state;
+#define LETS(name) "let " name "0 = i let " name "1 = " name "0 + i let " name "2 = " name "1 + i\n"
+  static const byoc_op_declaration_t many[] = {
+      {.name = "Many",
+       .signature = "(x: f32[N]) -> (y: f32[N])",
+       .loops = "serial i in 0 .. N {\n" LETS("a") LETS("b") LETS("c") LETS("d") LETS("e") LETS("f")
+           LETS("g") "y[i] = cast(f32, a2 + b2 + c2 + d2 + e2 + f2 + g2)\n}"}};
+  static char text[] = "module {\n  func @main(%x : f32[7]) -> (%y : f32[7]) {\n"
+                       "    %y = com.acme::Many@1(%x) : f32[7]\n    return %y\n  }\n}\n";
+  samples_t other;
+  byoc_diag_t diag = {0};
+  byoc_test_ok(declare(&other, many, 1, &diag), &diag);
+  byoc_test_each_allocation_fails(lower_with, text, true);
+  drop(&other);
+}
+
 static void test_conflicts_name_both(void **state) {
   (void)state;
   samples_t other;
@@ -529,6 +557,7 @@ int main(void) {
       cmocka_unit_test(test_inference_says_where_memory_is_out),
       cmocka_unit_test(test_an_axis_by_attribute),
       cmocka_unit_test(test_a_loop_that_is_left_open_is_refused),
+      cmocka_unit_test(test_definitions_survive_failing_allocations),
       cmocka_unit_test(test_conflicts_name_both),
       cmocka_unit_test(test_clashes_with_operators_of_byoc_say_what_to_do),
       cmocka_unit_test(test_wrong_declarations_are_refused),

@@ -115,6 +115,44 @@ static void test_gemm_with_a_bias_of_floats(void **state) {
   }
 }
 
+// A factor below 0 turns the weights of its channel, and a factor of 0 removes them.
+static void test_batch_normalisations(void **state) {
+  (void)state;
+  enum { COUNT = 2 * 6 * 6, RESULTS = 3 * 6 * 6, ROWS = COUNT / 9 };
+  static const struct {
+    const char *weights, *x, *scale, *product, *wanted;
+    size_t results;
+  } cases[] = {
+      {"3,2,3,3", "1,2,6,6", "@ws, @wz) {axis = 0}", "Conv@11(%0, %1, %2) {pads = [1, 1, 1, 1]}", "QLinearConv@",
+       RESULTS},
+      {"3,2,3,3", "1,2,6,6", "@one, @none)", "Conv@11(%0, %1) {pads = [1, 1, 1, 1]}", "QLinearConv@", RESULTS},
+      {"2,3,3,3", "1,2,6,6", "@ws, @wz) {axis = 1}", "ConvTranspose@11(%0, %1, %2) {pads = [1, 1, 1, 1]}",
+       "QLinearConvTranspose", RESULTS},
+      {"3,9", "8,9", "@ws, @wz) {axis = 0}", "Gemm@13(%0, %1, %2) {transB = 1}", "QGemm", (size_t)ROWS * 3},
+      {"9,3", "8,9", "@one, @none)", "Gemm@13(%0, %1, %2)", "QGemm", (size_t)ROWS * 3},
+  };
+  uint8_t x[COUNT];
+  fill(x, COUNT);
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    byoc_string_t text;
+    begin(&text, cases[c].weights, 54 / (c < 3 ? 1 : 2));
+    byoc_string_appendf(&text,
+                        "  constant @one : f32[] = [0.01]\n  constant @none : i8[] = [0]\n"
+                        "  constant @g : f32[3] = [1.5, -0.5, 0.0]\n  constant @h : f32[3] = [0.25, -1.0, 2.0]\n"
+                        "  constant @m : f32[3] = [0.5, 1.0, -3.0]\n  constant @v : f32[3] = [2.0, 0.25, 1.0]\n"
+                        "  func @main(%%x : u8[%s]) -> (%%y : ?) {\n"
+                        "    %%0 = DequantizeLinear@13(%%x, @xs, @xz) : ?\n"
+                        "    %%1 = DequantizeLinear@13(@w, %s : ?\n"
+                        "    %%2 = DequantizeLinear@13(@bias, @bs) {axis = 0} : ?\n"
+                        "    %%3 = %s : ?\n    %%4 = BatchNormalization@15(%%3, @g, @h, @m, @v) : ?\n"
+                        "    %%y = QuantizeLinear@13(%%4, @ys, @yz) : ?\n    return %%y\n  }\n}\n",
+                        cases[c].x, cases[c].scale, cases[c].product);
+    const char *const wanted[] = {cases[c].wanted, NULL};
+    assert_true(compare(text.data, x, cases[c].results, wanted, "BatchNormalization") <= 1);
+    byoc_string_deinit(&text);
+  }
+}
+
 static void test_matmul_of_transposed_weights(void **state) {
   (void)state;
   enum { COUNT = 4 * 9, RESULTS = 4 * 3 };
@@ -191,11 +229,9 @@ static void test_movement(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_conv_and_relu),
-      cmocka_unit_test(test_gemm_with_a_bias_of_floats),
-      cmocka_unit_test(test_matmul_of_transposed_weights),
-      cmocka_unit_test(test_sums_at_the_end_of_i32),
-      cmocka_unit_test(test_movement),
+      cmocka_unit_test(test_conv_and_relu),          cmocka_unit_test(test_gemm_with_a_bias_of_floats),
+      cmocka_unit_test(test_batch_normalisations),   cmocka_unit_test(test_matmul_of_transposed_weights),
+      cmocka_unit_test(test_sums_at_the_end_of_i32), cmocka_unit_test(test_movement),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

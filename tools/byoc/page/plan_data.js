@@ -25,8 +25,9 @@ const kinds = plan.targets.map((text) => text.split(" ")[0]);
 const labels = kinds.map((kind, t) => (kinds.filter((other) => other === kind).length > 1 ? `${kind}#${t}` : kind));
 const colours = kinds.map((_, t) => (t === native ? "var(--native)" : `var(--t${t % 8})`));
 
-function costText(cost, source) {
-  const tail = source && source !== "none" && source !== "bound" ? ` ${source}` : "", head = source === "bound" ? "≥ " : "";
+function costText(cost, source, target) {
+  const by = source === "stated" ? ` by ${labels[target]}` : "";
+  const tail = source && source !== "none" && source !== "bound" ? ` ${source}${by}` : "", head = source === "bound" ? "≥ " : "";
   if (cost === undefined) return "–";
   if (cost === null) return "unusable";
   if (cost < 1e3) return `${head}${cost.toFixed(0)} ns${tail}`;
@@ -57,7 +58,7 @@ function groupsOf(block) {
   const add = (row, kind, index) => {
     if (row.nodes.some((n) => home[n] !== -1)) return;
     for (const n of row.nodes) home[n] = groups.length;
-    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, types: row.types, precision: row.precision, lapse: row.lapse });
+    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, moved: row.moved_bytes, energy: row.energy_nj, types: row.types, precision: row.precision, lapse: row.lapse });
   };
   block.regions.forEach((region, r) => { if (!region.given_back) add(region, "region", r); });
   block.candidates.forEach((candidate, c) => { if (candidate.chosen && candidate.target === native) add(candidate, candidate.nodes.length > 1 ? "fused" : "alone", c); });

@@ -26,7 +26,9 @@ function placedText(entry) {
   if (group.kind === "region") parts.push(`region ${group.index}`);
   if (group.rule) parts.push(group.rule);
   if (group.nodes.length > 1) parts.push(`with nodes ${nodesText(group.nodes)}`);
-  if (group.cost !== undefined) parts.push(costText(group.cost, group.source));
+  if (group.cost !== undefined) parts.push(costText(group.cost, group.source, group.target));
+  if (group.moved) parts.push(`${group.moved.toFixed(0)} bytes moved`);
+  if (group.energy) parts.push(`${Number(group.energy.toPrecision(4))} nJ`);
   if (group.precision) parts.push(`in ${group.precision}`);
   if (group.types) parts.push(`types ${group.types}`);
   return parts.join(", ") + (group.lapse ? ` (${group.lapse})` : "");
@@ -49,7 +51,7 @@ function hover(entry, e) {
     html("div", { class: "why" }, entry.node.name || "(no name)"),
     html("div", { class: "faint" }, entry.node.type),
     html("div", {}, html("span", { class: "swatch", style: `background:${colours[entry.group.target]}` }), placedText(entry)),
-    ...candidates.slice(0, 5).map((row) => html("div", { class: row.chosen ? "chosen" : "" }, `${costText(row.cost_ns, row.source)}  ${labels[row.target]} ${shortRule(row.rule)}, nodes ${nodesText(row.nodes)}`)),
+    ...candidates.slice(0, 5).map((row) => html("div", { class: row.chosen ? "chosen" : "" }, `${costText(row.cost_ns, row.source, row.target)}  ${labels[row.target]} ${shortRule(row.rule)}, nodes ${nodesText(row.nodes)}`)),
     candidates.length > 5 ? html("div", { class: "faint" }, `and ${candidates.length - 5} more candidates: click`) : null,
     ...declines.slice(0, 3).map((row) => html("div", { class: "faint" }, `${labels[row.target]} declined: ${cut(row.reason, 140)}`)));
   moveTip(e);
@@ -171,7 +173,7 @@ function details(entry) {
     ...(showsAll ? candidates : candidates.slice(0, 12)).flatMap((row) => [
       html("div", { class: row.chosen ? "chosen" : "", style: "display:flex;gap:8px", onpointerenter: () => cover(entry.b, row.nodes), onpointerleave: () => cover(0, null) },
         html("span", { style: "flex:1;overflow-wrap:anywhere" }, html("span", { class: "swatch", style: `background:${colours[row.target]}` }), `${labels[row.target]} ${shortRule(row.rule)}`, html("span", { class: "faint", title: nodesText(row.nodes) }, ` ${cut(nodesText(row.nodes), 34)}`)),
-        html("span", {}, costText(row.cost_ns, row.source))),
+        html("span", {}, costText(row.cost_ns, row.source, row.target))),
       row.reason ? html("div", { class: "why faint" }, row.reason) : null,
       typeof row.cost_ns === "number" && row.source !== "bound" ? bar(row.cost_ns / dear, row.chosen) : null]),
     candidates.length > 12 && !showsAll ? html("a", opens(() => { showsAll = true; drawPanel(); }), `all ${candidates.length}`) : null,

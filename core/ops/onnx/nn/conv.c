@@ -130,9 +130,13 @@ void byoc_conv_line_at(const byoc_conv_t *conv, const byoc_loop_expr_t *line, co
   for (int32_t d = 0; d < conv->last; ++d) out[d] = byoc_loop_let(conv->b, "at", at[2 + d]);
 }
 
-const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
-  const byoc_loop_expr_t *x = byoc_emit_as(conv->b, conv->dtype, byoc_loop_load(conv->b, conv->x, index));
+const byoc_loop_expr_t *byoc_conv_number(const byoc_conv_t *conv, const byoc_loop_expr_t *element) {
+  const byoc_loop_expr_t *x = byoc_emit_as(conv->b, conv->dtype, element);
   return conv->centre ? BYOC_LSUB(conv->b, x, conv->centre) : x;
+}
+
+const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
+  return byoc_conv_number(conv, byoc_loop_load(conv->b, conv->x, index));
 }
 
 const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
@@ -187,6 +191,40 @@ void byoc_conv_store_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *row,
   byoc_emit_store(conv->lower, conv->node, 0, indices, value);
 }
 
+// The elements of a line that the taps of a stretch read, as numbers, if x holds bytes: several taps read each of them.
+// `from` is the start of the line. NULL if there are too many.
+static const byoc_loop_buffer_t *convert_stretch(const byoc_conv_t *conv, const byoc_loop_expr_t *from,
+                                                 const byoc_loop_expr_t *low, const byoc_loop_expr_t *high,
+                                                 int64_t stretch) {
+  enum { MOST_NUMBERS = 512 };
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_window_t *w = &conv->window;
+  const int64_t taps = w->kernel[conv->last], stride = w->stride[conv->last], dilation = w->dilation[conv->last];
+  if (!conv->centre || taps < 2 || taps > MOST_NUMBERS || stride > MOST_NUMBERS || dilation > MOST_NUMBERS) return NULL;
+  const int64_t size = (stretch - 1) * stride + (taps - 1) * dilation + 1;
+  if (size > MOST_NUMBERS) return NULL;
+  const byoc_loop_buffer_t *numbers = byoc_loop_allocate(b, "numbers", conv->dtype, size);
+  const byoc_loop_expr_t *one = byoc_loop_int(b, 1), *last_tap = byoc_loop_int(b, taps - 1);
+  const byoc_loop_expr_t *begin = byoc_window_input(b, w, conv->last, low, conv->zero);
+  const byoc_loop_expr_t *end = byoc_window_input(b, w, conv->last, BYOC_LSUB(b, high, one), last_tap);
+  begin = byoc_loop_let(b, "begin", begin);
+  end = BYOC_LMIN(b, BYOC_LADD(b, end, one), byoc_emit_dim(b, conv->x_type, 2 + conv->last));
+  const byoc_loop_expr_t *i =
+      byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", BYOC_LMAX(b, begin, conv->zero), byoc_loop_let(b, "end", end));
+  byoc_loop_store(b, numbers, BYOC_LSUB(b, i, begin), byoc_conv_load(conv, BYOC_LADD(b, from, i)));
+  byoc_loop_end(b);
+  return numbers;
+}
+
+// The place of a tap of pixel `slot` of the stretch among these numbers.
+static const byoc_loop_expr_t *stretch_at(const byoc_conv_t *conv, const byoc_loop_expr_t *slot,
+                                          const byoc_loop_expr_t *tap) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_window_t *w = &conv->window;
+  return BYOC_LADD(b, BYOC_LMUL(b, slot, byoc_loop_int(b, w->stride[conv->last])),
+                   BYOC_LMUL(b, tap, byoc_loop_int(b, w->dilation[conv->last])));
+}
+
 // For few output channels per group, or very large kernels: sums one stretch of a line at a time, tap by tap.
 static void conv_in_place(byoc_conv_t *conv) {
   enum { STRETCH = 64, MOST_WRITTEN_OUT = 16 };
@@ -226,6 +264,7 @@ static void conv_in_place(byoc_conv_t *conv) {
   const byoc_loop_expr_t *weights = BYOC_LADD(b, BYOC_LMUL(b, row, conv->group_channels), channel);
   weights = BYOC_LMUL(b, weights, byoc_emit_extent(b, conv->w_type, 2, conv->w_type->rank));
   weights = byoc_loop_let(b, "weights", BYOC_LADD(b, weights, BYOC_LMUL(b, outer_tap, size)));
+  const byoc_loop_buffer_t *numbers = convert_stretch(conv, from, low, high, stretch);
   // If the last dimension has few taps, they are written out: each has its own part of the line.
   int64_t turns = conv->window.kernel[conv->last], written = turns >= 1 && turns <= MOST_WRITTEN_OUT ? turns : 1;
   for (int64_t k = 0; k < written; ++k) {
@@ -239,9 +278,10 @@ static void conv_in_place(byoc_conv_t *conv) {
     const byoc_loop_expr_t *weight =
         byoc_loop_let(b, "a", byoc_emit_as(b, conv->dtype, byoc_loop_load(b, conv->w, BYOC_LADD(b, weights, tap))));
     i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
-    const byoc_loop_expr_t *index = BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, tap));
-    const byoc_loop_expr_t *x = byoc_conv_load(conv, index);
     const byoc_loop_expr_t *slot = BYOC_LSUB(b, i, low);
+    const byoc_loop_expr_t *x =
+        numbers ? byoc_loop_load(b, numbers, stretch_at(conv, slot, tap))
+                : byoc_conv_load(conv, BYOC_LADD(b, from, byoc_window_input(b, &conv->window, conv->last, i, tap)));
     byoc_loop_store(b, sums, slot, BYOC_LADD(b, byoc_loop_load(b, sums, slot), BYOC_LMUL(b, weight, x)));
     byoc_loop_end(b);
     if (written != turns) byoc_loop_end(b);
@@ -296,10 +336,8 @@ static byoc_status_t loops_conv(byoc_lower_t *lower, const byoc_node_t *node) {
   const byoc_loop_expr_t *pixels = byoc_emit_extent(b, conv.y_type, 2, conv.y_type->rank);
   if (conv.is_bytes) {
     byoc_tile_choose_bytes(&tile, lower, conv.group_rows, pixels);
-    conv.pad = byoc_loop_let(b, "pad", byoc_emit_scalar(lower, node, 3));
   } else {
     byoc_tile_choose(&tile, lower, conv.dtype, conv.group_rows, pixels);
-    conv.pad = byoc_loop_const(b, conv.dtype, 0.0);
   }
   bool few = has_few_rows(conv.w_type, groups);
   if (few && !conv.window.is_open && byoc_conv_plane(&conv)) return BYOC_OK;

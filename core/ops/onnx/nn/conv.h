@@ -18,15 +18,20 @@ typedef struct byoc_conv_t {
   const byoc_loop_expr_t *group_channels, *group_rows; // input and output channels of a group
   const byoc_loop_expr_t *width;                       // of the result: its last dimension
   const byoc_loop_expr_t *zero;
-  const byoc_loop_expr_t *pad;    // x is padded with it
   bool is_bytes;                  // x and w hold bytes, one of them signed ones
   const byoc_loop_expr_t *centre; // x holds bytes, from which it is subtracted; NULL: nothing is
+  // Of products.
+  const byoc_loop_expr_t *pad;     // the panel is padded with it
+  const byoc_loop_buffer_t *bytes; // pixels of the panel, one byte each; NULL: they are packed as numbers
+  const byoc_loop_buffer_t *lines; // the input lines of a tile as numbers; NULL: pixels are those of x
+  int64_t line_span;               // elements of `lines` for each channel
+  const byoc_loop_expr_t *line0;   // the first of `lines`
   // Of the current parallel iteration.
-  const byoc_loop_buffer_t *bytes; // pixels of the panel, one byte each
   const byoc_loop_expr_t *n, *group, *channel0, *row0;
 } byoc_conv_t;
 
-// The element of x at the index, in the type that sums have.
+// An element of x in the type that sums have, less the centre; the element at the index.
+const byoc_loop_expr_t *byoc_conv_number(const byoc_conv_t *conv, const byoc_loop_expr_t *element);
 const byoc_loop_expr_t *byoc_conv_load(const byoc_conv_t *conv, const byoc_loop_expr_t *index);
 // Linear index in x of (n, channel, coordinates of the outer spatial dimensions, 0).
 const byoc_loop_expr_t *byoc_conv_input_line(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,

@@ -36,15 +36,14 @@ static const byoc_loop_expr_t *open_lines(const byoc_conv_t *conv, const pixels_
 
 // ---- packing ----
 
-// The target of packing: the panel, or bytes that are combined to words later.
-static const byoc_loop_buffer_t *packed(const byoc_conv_t *conv, const byoc_tile_t *tile) {
-  return tile->is_bytes ? conv->bytes : tile->panel;
-}
-
 static void pack_value(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *at,
                        const byoc_loop_expr_t *value) {
   byoc_loop_builder_t *b = conv->b;
-  byoc_loop_store(b, packed(conv, tile), at, byoc_emit_as(b, tile->is_bytes ? BYOC_DTYPE_U8 : tile->dtype, value));
+  if (conv->bytes) {
+    byoc_loop_store(b, conv->bytes, at, value);
+  } else {
+    byoc_loop_store(b, tile->panel, at, byoc_emit_as(b, tile->dtype, value));
+  }
 }
 
 static void pack_pads(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *offset,
@@ -55,10 +54,82 @@ static void pack_pads(const byoc_conv_t *conv, const byoc_tile_t *tile, const by
   byoc_loop_end(b);
 }
 
+// ---- bytes as numbers ----
+
+// How bytes that are numbers less a centre get into the panel. Vectors of bytes are longer than most stretches of a
+// line that one tap reads, so compilers convert these one by one.
+typedef enum {
+  AT_EACH_TAP,  // as they are packed
+  LINE_BY_LINE, // first all input lines of the tile, which are neighbours in memory
+  PANEL_AT_ONCE // after they are packed as bytes
+} conversion_t;
+
+// The most input lines that a tile reads.
+static int64_t most_lines(const byoc_conv_t *conv, const byoc_tile_t *tile) {
+  const byoc_window_t *w = &conv->window;
+  const int64_t width = w->out[1].constant, height = conv->x_type->dims[2].constant;
+  int64_t lines = (tile->columns + width - 2) / width + 1;
+  if (lines > w->out[0].constant) lines = w->out[0].constant;
+  lines = (lines - 1) * w->stride[0] + (w->kernel[0] - 1) * w->dilation[0] + 1;
+  return lines < height ? lines : height;
+}
+
+// Lines that are needed for few taps are not worth their conversion, unless taps read every other element.
+static conversion_t choose_conversion(byoc_conv_t *conv, const byoc_tile_t *tile, int64_t block) {
+  enum { MOST_NUMBERS = 16384 }; // 64 KiB of f32, in the second-level cache
+  const byoc_window_t *w = &conv->window;
+  if (!conv->centre || w->taps == 1) return AT_EACH_TAP;
+  const bool is_dense = w->stride[conv->last] == 1;
+  bool fits = w->spatial == 2;
+  for (int32_t d = 0; fits && d < 2; ++d) {
+    const byoc_dim_t size = conv->x_type->dims[2 + d];
+    fits = byoc_dim_is_constant(size) && size.constant <= MOST_NUMBERS && byoc_dim_is_constant(w->out[d]) &&
+           w->out[d].constant >= 1 && w->stride[d] <= MOST_NUMBERS && w->dilation[d] <= MOST_NUMBERS;
+  }
+  conv->line_span = fits ? most_lines(conv, tile) * conv->x_type->dims[3].constant : 0;
+  fits = fits && conv->line_span * block <= MOST_NUMBERS;
+  if (fits && (!is_dense || conv->line_span <= w->taps * tile->columns)) return LINE_BY_LINE;
+  return is_dense ? PANEL_AT_ONCE : AT_EACH_TAP;
+}
+
+static void convert(const byoc_conv_t *conv, const byoc_loop_expr_t *to, const byoc_loop_expr_t *from,
+                    const byoc_loop_expr_t *count) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, count);
+  byoc_loop_store(b, conv->lines, BYOC_LADD(b, to, i), byoc_conv_load(conv, BYOC_LADD(b, from, i)));
+  byoc_loop_end(b);
+}
+
+// lines[channel] = the input lines that the pixels need, as numbers; planes without a gap are converted together.
+static void convert_lines(byoc_conv_t *conv, const byoc_loop_expr_t *channels, const pixels_t *pixels) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_window_t *w = &conv->window;
+  const byoc_loop_expr_t *height = byoc_emit_dim(b, conv->x_type, 2), *columns = byoc_emit_dim(b, conv->x_type, 3);
+  const byoc_loop_expr_t *span = byoc_loop_int(b, conv->line_span);
+  conv->line0 = conv->zero;
+  if (conv->line_span == conv->x_type->dims[2].constant * conv->x_type->dims[3].constant) {
+    const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, conv->channel0, &conv->zero));
+    convert(conv, conv->zero, from, byoc_loop_let(b, "count", BYOC_LMUL(b, channels, span)));
+    return;
+  }
+  const byoc_loop_expr_t *last = BYOC_LSUB(b, pixels->line_end, byoc_loop_int(b, 1));
+  const byoc_loop_expr_t *last_tap = byoc_loop_int(b, w->kernel[0] - 1);
+  const byoc_loop_expr_t *begin = byoc_window_input(b, w, 0, pixels->line_begin, conv->zero);
+  const byoc_loop_expr_t *end = BYOC_LADD(b, byoc_window_input(b, w, 0, last, last_tap), byoc_loop_int(b, 1));
+  conv->line0 = byoc_loop_let(b, "line0", BYOC_LMAX(b, begin, conv->zero));
+  const byoc_loop_expr_t *count = BYOC_LSUB(b, BYOC_LMIN(b, end, height), conv->line0);
+  count = byoc_loop_let(b, "count", BYOC_LMUL(b, count, columns));
+  const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
+  const byoc_loop_expr_t *source = BYOC_LADD(b, conv->channel0, channel);
+  const byoc_loop_expr_t *from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, &conv->line0));
+  convert(conv, BYOC_LMUL(b, channel, span), from, count);
+  byoc_loop_end(b);
+}
+
 static void clear_bytes(const byoc_conv_t *conv, const byoc_loop_expr_t *begin, const byoc_loop_expr_t *end) {
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", begin, end);
-  byoc_loop_store(b, conv->bytes, i, byoc_loop_const_int(b, BYOC_DTYPE_U8, 0));
+  byoc_loop_store(b, conv->bytes, i, byoc_loop_const_int(b, conv->x_type->dtype, 0));
   byoc_loop_end(b);
 }
 
@@ -83,9 +154,29 @@ static void pack_words(const byoc_conv_t *conv, const byoc_tile_t *tile, const b
   byoc_loop_end(b);
 }
 
-// The element of x at the index, as it is packed.
+// panel = bytes - centre, for all of it at once: the stretches of a line that a tap reads may be too short for vectors.
+static void pack_numbers(const byoc_conv_t *conv, const byoc_tile_t *tile, const byoc_loop_expr_t *depth) {
+  byoc_loop_builder_t *b = conv->b;
+  const byoc_loop_expr_t *end = byoc_loop_let(b, "end", BYOC_LMUL(b, depth, byoc_loop_int(b, tile->columns)));
+  const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", conv->zero, end);
+  byoc_loop_store(b, tile->panel, i, byoc_conv_number(conv, byoc_loop_load(b, conv->bytes, i)));
+  byoc_loop_end(b);
+}
+
+// The element of x, or of its converted lines, as it is packed.
 static const byoc_loop_expr_t *load_pixel(const byoc_conv_t *conv, const byoc_loop_expr_t *index) {
-  return conv->is_bytes ? byoc_loop_load(conv->b, conv->x, index) : byoc_conv_load(conv, index);
+  if (conv->lines) return byoc_loop_load(conv->b, conv->lines, index);
+  return conv->bytes ? byoc_loop_load(conv->b, conv->x, index) : byoc_conv_load(conv, index);
+}
+
+// Where the line of these outer coordinates begins.
+static const byoc_loop_expr_t *line_of(const byoc_conv_t *conv, const byoc_loop_expr_t *channel,
+                                       const byoc_loop_expr_t *source, const byoc_loop_expr_t *const *coordinates) {
+  byoc_loop_builder_t *b = conv->b;
+  if (!conv->lines) return byoc_conv_input_line(conv, source, coordinates);
+  const byoc_loop_expr_t *line = BYOC_LSUB(b, coordinates[0], conv->line0);
+  return BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->line_span)),
+                   BYOC_LMUL(b, line, byoc_emit_dim(b, conv->x_type, 3)));
 }
 
 // Opens a loop over the channels of the block. *out_from is the start of x's line at these outer coordinates; *out_to
@@ -96,7 +187,7 @@ static void open_channels(const byoc_conv_t *conv, const byoc_tile_t *tile, cons
   byoc_loop_builder_t *b = conv->b;
   const byoc_loop_expr_t *channel = byoc_loop_for(b, BYOC_LOOP_SERIAL, "channel", conv->zero, channels);
   const byoc_loop_expr_t *source = BYOC_LADD(b, conv->channel0, channel);
-  if (coordinates) *out_from = byoc_loop_let(b, "from", byoc_conv_input_line(conv, source, coordinates));
+  if (coordinates) *out_from = byoc_loop_let(b, "from", line_of(conv, channel, source, coordinates));
   const byoc_loop_expr_t *k = BYOC_LADD(b, BYOC_LMUL(b, channel, byoc_loop_int(b, conv->window.taps)), tap);
   *out_to = byoc_loop_let(b, "to", BYOC_LMUL(b, k, byoc_loop_int(b, tile->columns)));
 }
@@ -254,6 +345,10 @@ void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile) {
   if (block < 1) block = 1;
   if (tile->is_bytes && block > 4) block -= block % 4; // whole words, except in the last block
   tile->depth = (int32_t)(block * conv->window.taps);
+  const conversion_t conversion = choose_conversion(conv, tile, block);
+  const bool packs_bytes = tile->is_bytes || conversion == PANEL_AT_ONCE;
+  conv->pad = packs_bytes ? byoc_loop_let(b, "pad", byoc_emit_scalar(conv->lower, conv->node, 3))
+                          : byoc_loop_const(b, tile->dtype, 0.0);
 
   const byoc_loop_expr_t *tiles = byoc_tile_count(b, pixels, tile->columns);
   const byoc_loop_expr_t *row_blocks = byoc_tile_count(b, conv->group_rows, tile->row_block);
@@ -280,9 +375,10 @@ void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile) {
       .line_begin = byoc_loop_let(b, "line0", BYOC_LDIV(b, first, conv->width)),
       .line_end = byoc_loop_let(b, "line1", BYOC_LADD(b, BYOC_LDIV(b, end, conv->width), byoc_loop_int(b, 1)))};
   byoc_tile_begin(tile, used);
-  if (tile->is_bytes) {
+  if (conversion == LINE_BY_LINE) conv->lines = byoc_loop_allocate(b, "lines", conv->dtype, conv->line_span * block);
+  if (packs_bytes) {
     int64_t size = ((int64_t)tile->depth + 3) / 4 * 4 * tile->columns;
-    conv->bytes = byoc_loop_allocate(b, "bytes", BYOC_DTYPE_U8, size);
+    conv->bytes = byoc_loop_allocate(b, "bytes", conv->x_type->dtype, size);
     clear_bytes(conv, conv->zero, byoc_loop_int(b, size));
   }
 
@@ -293,10 +389,15 @@ void byoc_conv_product(byoc_conv_t *conv, byoc_tile_t *tile) {
   const byoc_loop_expr_t *channels =
       byoc_loop_let(b, "channels", byoc_tile_used(b, conv->group_channels, channel, block));
   conv->channel0 = byoc_loop_let(b, "channel0", BYOC_LADD(b, BYOC_LMUL(b, conv->group, conv->group_channels), channel));
+  if (conv->lines) convert_lines(conv, channels, &part);
   pack(conv, tile, channels, &part);
-  if (tile->is_bytes) pack_words(conv, tile, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)));
-  byoc_tile_multiply(tile, rows, BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps)), conv->w, weight_row, conv,
-                     byoc_loop_int(b, 1));
+  const byoc_loop_expr_t *depth = BYOC_LMUL(b, channels, byoc_loop_int(b, conv->window.taps));
+  if (tile->is_bytes) {
+    pack_words(conv, tile, depth);
+  } else if (conv->bytes) {
+    pack_numbers(conv, tile, depth);
+  }
+  byoc_tile_multiply(tile, rows, depth, conv->w, weight_row, conv, byoc_loop_int(b, 1));
   byoc_loop_end(b);
 
   store(conv, tile, rows, &part);
