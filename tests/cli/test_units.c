@@ -394,9 +394,10 @@ static void expect_exact_sums(const char *kernel) {
                      "byoc run words.so --random --expect y=a/y.npy --atol 1");
   byoc_test_shell(0,
                   "byoc build words.byoc -t 'c -mcpu=avx512_vnni' --emit=host -o words.txt && "
-                  "grep -o 'byoc_k[0-9]*_%s[a-z0-9_]*' words.txt | sort -u | wc -l",
+                  "grep -o 'byoc_k[0-9]*_%s[a-z0-9_]*' words.txt | sort -u | wc -l && "
+                  "grep -o 'byoc_k[0-9]*_halfword[a-z0-9_]*' words.txt | sort -u | sed 's/.*_//'",
                   kernel);
-  byoc_test_printed("2\n");
+  byoc_test_printed("2\nhalfword\nhalfword\n"); // whatever makes x, its halves are those of one integer
 }
 
 static void test_b36_sums_of_words_are_exact(void **state) {

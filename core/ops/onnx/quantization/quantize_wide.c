@@ -4,7 +4,7 @@
 //
 // Filters of few bits are unpacked to bytes. Data of 16 bits meet weights of bytes in two products of bytes, where the
 // processor has instructions for these:
-//   x = 256 high + low:  sum (x - p) w  =  256 sum (high - p_high) w  +  sum (low - p_low) w
+//   x = 256 upper + lower:  sum (x - p) w  =  256 sum (upper - p_upper) w  +  sum (lower - p_lower) w
 // Their sums are exact in i32, and f64 adds them exactly. All other products are those of floats between
 // DequantizeLinear and QuantizeLinear, as models say it.
 #include <string.h>
@@ -190,25 +190,6 @@ static bool splits(const byoc_node_t *node) {
   return byoc_conv_is_packed(weights->type, byoc_node_int(node, "group"));
 }
 
-static byoc_value_t *write_number(byoc_writer_t *w, byoc_dtype_t dtype, uint16_t number) {
-  const uint8_t byte = (uint8_t)number;
-  const void *data = byoc_dtype_is_byte(dtype) ? (const void *)&byte : &number;
-  return byoc_write_scalar(w, byoc_write_vector(w, "number", dtype, 1, data));
-}
-
-// i16 becomes u16, with the zero point moved along; then the high and the low byte.
-static void write_halves(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *out[2]) {
-  const byoc_attribute_t right = {.name = "direction", .kind = BYOC_ATTRIBUTE_STRING, .s = "RIGHT", .count = 5};
-  const bool is_signed = x->type->dtype == BYOC_DTYPE_I16;
-  x = byoc_write_cast(w, x, BYOC_DTYPE_U16);
-  if (is_signed) x = byoc_write_plain(w, "BitwiseXor", x, write_number(w, BYOC_DTYPE_U16, 0x8000));
-  byoc_value_t *high = byoc_write_node(w, "", "BitShift", x, write_number(w, BYOC_DTYPE_U16, 8), NULL, &right, 1);
-  byoc_value_t *low = byoc_write_plain(w, "BitwiseAnd", x, write_number(w, BYOC_DTYPE_U16, 0xff));
-  if (!high || !low) w->failed = true;
-  out[0] = w->failed ? NULL : byoc_write_cast(w, high, BYOC_DTYPE_U8);
-  out[1] = w->failed ? NULL : byoc_write_cast(w, low, BYOC_DTYPE_U8);
-}
-
 // The sum of the products of bytes, in i32.
 static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *x, byoc_value_t *zero) {
   const byoc_node_t *node = w->node;
@@ -219,21 +200,22 @@ static byoc_value_t *write_product(byoc_writer_t *w, byoc_value_t *x, byoc_value
   return made ? made->results[0] : NULL;
 }
 
-// 256 * the sum over the high bytes + that over the low ones, in f64
+// 256 * the sum over the upper bytes + that over the lower ones, in f64
 static byoc_value_t *write_split(byoc_writer_t *w) {
   byoc_value_t *const *in = w->node->operands;
   const uint16_t zero = (uint16_t)byoc_constant_element_i64(in[X_ZERO]->constant, 0);
   const uint16_t moved = in[X]->type->dtype == BYOC_DTYPE_I16 ? zero ^ 0x8000 : zero;
   const double base = 256.0;
-  byoc_value_t *halves[2], *sums[2];
-  write_halves(w, in[X], halves);
+  byoc_value_t *sums[2];
   for (int i = 0; i < 2; ++i) {
-    const uint16_t half = i == 0 ? moved >> 8 : moved & 0xff;
-    sums[i] = write_product(w, halves[i], write_number(w, BYOC_DTYPE_U8, half));
+    const byoc_attribute_t index = byoc_write_int("index", i);
+    const uint8_t half = (uint8_t)(i == 1 ? moved >> 8 : moved & 0xff);
+    byoc_value_t *x = byoc_write_node(w, "byoc", "HalfWord", in[X], NULL, NULL, &index, 1);
+    sums[i] = write_product(w, x, byoc_write_scalar(w, byoc_write_vector(w, "zero", BYOC_DTYPE_U8, 1, &half)));
     sums[i] = byoc_write_cast(w, sums[i], BYOC_DTYPE_F64);
   }
   byoc_value_t *factor = byoc_write_scalar(w, byoc_write_vector(w, "base", BYOC_DTYPE_F64, 1, &base));
-  return byoc_write_plain(w, "Add", byoc_write_plain(w, "Mul", sums[0], factor), sums[1]);
+  return byoc_write_plain(w, "Add", byoc_write_plain(w, "Mul", sums[1], factor), sums[0]);
 }
 
 static bool has_bytes(const byoc_node_t *node) {
