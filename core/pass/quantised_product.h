@@ -32,8 +32,8 @@ bool byoc_quantised_product_read(byoc_node_t *node, byoc_quantised_product_t *ou
 // NULL if it is not, or if the sum might leave the limit.
 byoc_value_t *byoc_quantised_product_summand(const byoc_quantised_product_t *product);
 // The constant bias of floats in units of the product of both scales, as a vector of i32. NULL if rounding it moves the
-// result, whose scale is y_scale, by more than 1/64 of a step, or if the sum might leave the limit; w->failed tells that
-// memory ran out.
+// result, whose scale is y_scale, by more than 1/64 of a step, or if the sum might leave the limit; w->failed tells
+// that memory ran out.
 byoc_value_t *byoc_quantised_product_rounded_bias(byoc_writer_t *w, const byoc_quantised_product_t *product,
                                                   const byoc_value_t *y_scale);
 

@@ -9,8 +9,8 @@
 // Does the node stand for several operators of ai.onnx, so that it is written out unless a backend takes it whole? A
 // unit (BYOC_OP_UNIT) is no such node, except one whose result is floats.
 bool byoc_node_is_fused(const byoc_node_t *node);
-// Is it a product of byoc with integers of other than 8 bits, for which a rule of the build names the operator that it is
-// written out as, on floats or on bytes? It is written out, too, unless a backend takes it whole.
+// Is it a product of byoc with integers of other than 8 bits, for which a rule of the build names the operator that it
+// is written out as, on floats or on bytes? It is written out, too, unless a backend takes it whole.
 bool byoc_node_is_open_unit(const byoc_node_t *node, const byoc_target_list_t *targets);
 // Does a rule of the build name its operator? False without targets.
 bool byoc_node_is_named(const byoc_node_t *node, const byoc_target_list_t *targets);
