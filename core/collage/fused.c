@@ -11,6 +11,7 @@
 
 typedef struct asker_t {
   byoc_claims_t claims;
+  const byoc_target_list_t *targets;
   const byoc_target_t *target;
   byoc_map_t claimed; // pointer map: nodes of regions that were accepted
   uint64_t kept;      // types of constants that rules read
@@ -19,7 +20,8 @@ typedef struct asker_t {
 
 // Does the form of the node depend on the rules?
 static bool is_open(const asker_t *asker, const byoc_node_t *node) {
-  return byoc_node_is_fused(node) || byoc_node_is_kept_weight(node, asker->kept);
+  return byoc_node_is_fused(node) || byoc_node_is_kept_weight(node, asker->kept) ||
+         byoc_node_is_open_unit(node, asker->targets);
 }
 
 // Notes the nodes of each region that the rule's hook accepts. Nothing is claimed, so that the rule goes on to its
@@ -76,7 +78,7 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
                                   byoc_map_t *refused) {
   byoc_allocator_t allocator = block->function->module->allocator;
   byoc_arena_t arena;
-  asker_t asker = {.kept = byoc_kept_weights(targets), .diag = diag};
+  asker_t asker = {.targets = targets, .kept = byoc_kept_weights(targets), .diag = diag};
   byoc_arena_init(&arena, allocator);
   byoc_pointer_map_init(&asker.claimed, allocator);
   byoc_status_t status = byoc_claims_init(&asker.claims, block, allocator, diag);
@@ -95,7 +97,7 @@ static byoc_status_t find_refused(byoc_block_t *block, const byoc_target_list_t 
 
 static byoc_status_t visit_blocks(byoc_block_t *block, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                   byoc_map_t *refused) {
-  const asker_t asker = {.kept = byoc_kept_weights(targets)};
+  const asker_t asker = {.targets = targets, .kept = byoc_kept_weights(targets)};
   bool has_fused = false;
   BYOC_FOR_EACH_NODE(node, block) {
     has_fused |= is_open(&asker, node);

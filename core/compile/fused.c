@@ -70,20 +70,21 @@ byoc_status_t byoc_fused_settle(byoc_graph_module_t *module, const byoc_pass_opt
 // ---- after partitioning ----
 
 typedef struct closer_t {
+  const byoc_target_list_t *targets;
   int64_t *indices; // of all targets
   size_t count;
 } closer_t;
 
 static bool close_node(void *self, byoc_node_t *node) {
   const closer_t *closer = self;
-  if (node->callee != NULL || byoc_node_is_fused(node)) return true;
+  if (node->callee != NULL || byoc_node_is_fused(node) || byoc_node_is_open_unit(node, closer->targets)) return true;
   if (byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 0) != 0) return true;
   return byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, closer->indices, closer->count);
 }
 
 // A plan by cost has left these nodes to the native target, unless they are marked as open.
 static byoc_status_t close_left(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag) {
-  closer_t closer = {.count = targets->targets.count};
+  closer_t closer = {.targets = targets, .count = targets->targets.count};
   closer.indices = BYOC_ARENA_ARRAY(&module->arena, int64_t, closer.count);
   bool ok = closer.indices != NULL;
   for (size_t t = 0; t < closer.count && ok; ++t) closer.indices[t] = targets->targets.data[t]->index;
@@ -96,13 +97,16 @@ static byoc_status_t close_left(byoc_graph_module_t *module, const byoc_target_l
 
 typedef struct left_t {
   byoc_map_t nodes;
+  const byoc_target_list_t *targets;
   uint64_t kept; // types of constants that rules read
 } left_t;
 
 static bool find_open(void *self, byoc_node_t *node) {
   left_t *left = self;
   const bool is_answer = byoc_attributes_int(&node->attributes, BYOC_ATTRIBUTE_ANSWERED, 0) != 0;
-  const bool is_open = byoc_node_is_fused(node) || (!is_answer && byoc_node_is_kept_weight(node, left->kept));
+  const bool is_open =
+      byoc_node_is_fused(node) ||
+      (!is_answer && (byoc_node_is_kept_weight(node, left->kept) || byoc_node_is_open_unit(node, left->targets)));
   return !is_open || byoc_pointer_map_put(&left->nodes, node, node);
 }
 
@@ -123,7 +127,7 @@ static byoc_status_t simplify_left(byoc_graph_module_t *module, const byoc_pass_
 byoc_status_t byoc_fused_write_out_left(byoc_graph_module_t *module, const byoc_pass_options_t *options,
                                         bool asks_for_all, byoc_diag_t *diag, size_t *out_written) {
   *out_written = 0;
-  left_t left = {.kept = byoc_kept_weights(options->targets)};
+  left_t left = {.targets = options->targets, .kept = byoc_kept_weights(options->targets)};
   byoc_pointer_map_init(&left.nodes, module->allocator);
   bool ok = true;
   for (size_t f = 0; f < module->functions.count && ok; ++f) {

@@ -532,6 +532,7 @@ static byoc_status_t lower(pipeline_t *p) {
   BYOC_RETURN_IF_ERROR(begin(p, "lower"));
   p->module->vector_bytes = byoc_cpu_vector_bytes(p->native_features);
   p->module->bytes_as_floats = !byoc_cpu_multiplies_bytes(p->native_features);
+  p->module->is_lowered = true;
   p->module->is_unfused = byoc_target_option_int(byoc_target_list_native(p->options->targets), "fuse") == 0;
   BYOC_RETURN_IF_ERROR(lower_graph(p));
   p->module->stacks_on_host = byoc_host_will_be_dynamic(byoc_graph_module_main(p->module));

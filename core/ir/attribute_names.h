@@ -52,6 +52,10 @@
 // Ints, rising: the numbers of threads that have plans of their own. Set by the build (core/compile/thread_cases.h).
 #define BYOC_ATTRIBUTE_THREAD_PLANS "thread_plans"
 
+// Int, a flag: products with integers of other than 8 bits are operators on floats, because no rule took their units
+// and a rule names the operators. Set by the build, before simplification is repeated.
+#define BYOC_ATTRIBUTE_UNITS_WRITTEN "units_written"
+
 // ---- of modules that are for one rank of several (the pass shard) ----
 
 #define BYOC_ATTRIBUTE_RANK       "rank"       // int: which rank

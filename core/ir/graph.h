@@ -152,6 +152,7 @@ struct byoc_graph_module_t {
   bool is_unfused;       // a kernel for each operator that no backend takes: `c -fuse=0`
   int32_t vector_bytes;  // of the vector registers of `c -mcpu`; 0: not known
   bool bytes_as_floats;  // `c -mcpu` has no instruction for products of bytes
+  bool is_lowered;       // no rule is asked any more; the two lines above are known
   bool has_fold_budget;  // folding has begun, and may make fold_budget_bytes more (core/pass/fold_constants.c)
   int64_t fold_budget_bytes;
 };

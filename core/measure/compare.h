@@ -7,8 +7,8 @@
 
 // Returns BYOC_MISMATCH, with the element of the largest error, unless every element agrees. Floats may differ by a
 // thousandth (16-bit ones by two hundredths, 8-bit ones by a quarter) of the sum of the element's magnitude and the
-// tensor's mean magnitude. 8-bit integers may differ by one, because roundings of quantised values may differ. Other
-// types must be equal. NaN agrees with NaN.
+// tensor's mean magnitude. 8-bit integers may differ by one and 16-bit ones by 16, because roundings of quantised
+// values may differ. Other types must be equal. NaN agrees with NaN.
 byoc_status_t byoc_cost_check(uint32_t dtype, const void *expected, const void *actual, size_t count, const char *name,
                               byoc_diag_t *diag);
 // The same for a target that states an error of its own (byoc_target_relative_error): floats may be off by that, if it

@@ -72,6 +72,12 @@ bool byoc_dtype_is_value(byoc_dtype_t dtype) {
 bool byoc_dtype_is_byte(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
 }
+bool byoc_dtype_is_word(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_U16;
+}
+bool byoc_dtype_is_few_bits(byoc_dtype_t dtype) {
+  return dtype == BYOC_DTYPE_I2 || dtype == BYOC_DTYPE_U2 || dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_U4;
+}
 bool byoc_dtype_is_quantised(byoc_dtype_t dtype) {
   return byoc_dtype_is_integer(dtype) || byoc_dtype_is_float8(dtype) ||
          (byoc_dtype_bits(dtype) > 0 && byoc_dtype_bits(dtype) < 8);

@@ -39,6 +39,8 @@ bool byoc_dtype_is_integer(byoc_dtype_t dtype);   // 8 to 64 bits
 bool byoc_dtype_is_number(byoc_dtype_t dtype);    // either
 bool byoc_dtype_is_value(byoc_dtype_t dtype);     // all but strings, which loops only move
 bool byoc_dtype_is_byte(byoc_dtype_t dtype);      // i8, u8
+bool byoc_dtype_is_word(byoc_dtype_t dtype);      // i16, u16
+bool byoc_dtype_is_few_bits(byoc_dtype_t dtype);  // i2, u2, i4, u4
 bool byoc_dtype_is_quantised(byoc_dtype_t dtype); // the types that QuantizeLinear makes
 // Tests the element type of an operand.
 typedef bool (*byoc_dtype_predicate_t)(byoc_dtype_t dtype);

@@ -2,6 +2,7 @@
 // Reads QuantizeLinear and DequantizeLinear for passes.
 #include "core/pass/quantised.h"
 
+#include "core/ir/attribute_names.h"
 #include "core/ir/virtual_device.h"
 #include "core/op/util.h"
 
@@ -19,16 +20,18 @@ static bool read(const byoc_node_t *node, byoc_value_t *bytes, const byoc_type_t
   return scale->rank == 1 && byoc_normalize_axis(byoc_node_int(node, "axis"), bytes->type->rank, &out->axis);
 }
 
-static bool is_plain(const byoc_quantised_t *read, const byoc_type_t *real) {
-  return byoc_dtype_is_byte(read->bytes->type->dtype) && read->scale->type->dtype == BYOC_DTYPE_F32 &&
-         real->dtype == BYOC_DTYPE_F32;
+static bool is_data(byoc_dtype_t dtype) {
+  return byoc_dtype_is_byte(dtype) || byoc_dtype_is_word(dtype);
+}
+
+static bool is_f32(const byoc_quantised_t *read, const byoc_type_t *real) {
+  return read->scale->type->dtype == BYOC_DTYPE_F32 && real->dtype == BYOC_DTYPE_F32;
 }
 
 static bool is_any(const byoc_quantised_t *read, const byoc_type_t *real) {
-  const byoc_dtype_t dtype = read->bytes->type->dtype, scale = read->scale->type->dtype;
-  return (byoc_dtype_is_byte(dtype) || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_U16) &&
-         byoc_dtype_is_float(scale) && scale != BYOC_DTYPE_F64 && byoc_dtype_is_float(real->dtype) &&
-         real->dtype != BYOC_DTYPE_F64;
+  const byoc_dtype_t scale = read->scale->type->dtype;
+  return is_data(read->bytes->type->dtype) && byoc_dtype_is_float(scale) && scale != BYOC_DTYPE_F64 &&
+         byoc_dtype_is_float(real->dtype) && real->dtype != BYOC_DTYPE_F64;
 }
 
 static bool read_producer(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
@@ -38,7 +41,13 @@ static bool read_producer(byoc_value_t *value, const byoc_block_t *block, byoc_q
 }
 
 bool byoc_quantised_read(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
-  return read_producer(value, block, out) && is_plain(out, value->type);
+  return read_producer(value, block, out) && is_data(out->bytes->type->dtype) && is_f32(out, value->type);
+}
+
+bool byoc_quantised_read_weights(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
+  if (!read_producer(value, block, out) || !is_f32(out, value->type)) return false;
+  const byoc_dtype_t dtype = out->bytes->type->dtype;
+  return is_data(dtype) || (byoc_dtype_is_few_bits(dtype) && byoc_value_is_constant(out->bytes));
 }
 
 bool byoc_quantised_read_any(byoc_value_t *value, const byoc_block_t *block, byoc_quantised_t *out) {
@@ -51,7 +60,7 @@ static bool read_quantise(const byoc_node_t *quantise, byoc_quantised_t *out) {
 }
 
 bool byoc_quantised_of(const byoc_node_t *quantise, byoc_quantised_t *out) {
-  return read_quantise(quantise, out) && is_plain(out, quantise->operands[0]->type);
+  return read_quantise(quantise, out) && is_data(out->bytes->type->dtype) && is_f32(out, quantise->operands[0]->type);
 }
 
 bool byoc_quantised_of_any(const byoc_node_t *quantise, byoc_quantised_t *out) {
@@ -80,10 +89,14 @@ bool byoc_quantised_rises(const byoc_quantised_t *quantised) {
   return quantised->axis < 0 && byoc_value_scalar_f64(quantised->scale, &scale) && scale > 0;
 }
 
+bool byoc_units_are_written_out(const byoc_graph_module_t *module) {
+  return byoc_attributes_int(&module->attributes, BYOC_ATTRIBUTE_UNITS_WRITTEN, 0) != 0;
+}
+
 byoc_value_t *byoc_quantised_zero(byoc_writer_t *w, const byoc_quantised_t *quantised) {
   if (quantised->zero) return quantised->zero;
   byoc_graph_module_t *module = w->node->function->module;
-  const int8_t none = 0;
+  const int16_t none = 0; // as long as the longest type
   const byoc_type_t *type = byoc_type_tensor_static(&module->arena, quantised->bytes->type->dtype, 0, NULL);
   byoc_constant_t *constant = type ? byoc_constant_create(module, "zero", type, &none) : NULL;
   byoc_value_t *value = constant ? byoc_function_constant(w->node->function, constant) : NULL;

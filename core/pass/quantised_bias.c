@@ -20,11 +20,11 @@ static const byoc_node_t *dequantised(const byoc_quantised_product_t *product) {
   return node;
 }
 
-// Does the sum of products with this constant of i32 stay within i32? Wrapping is not rounding.
+// Does the sum of products with this constant of i32 stay within the limit? Wrapping is not rounding.
 static bool stays_within(const byoc_quantised_product_t *product, const byoc_value_t *bias) {
   for (int64_t i = 0; i < byoc_type_element_count(bias->type); ++i) {
     int64_t term = byoc_constant_element_i64(bias->constant, i);
-    if ((term < 0 ? -term : term) > INT32_MAX - product->most) return false;
+    if ((term < 0 ? -term : term) > product->limit - product->most) return false;
   }
   return true;
 }
@@ -108,7 +108,7 @@ byoc_value_t *byoc_quantised_product_rounded_bias(byoc_writer_t *w, const byoc_q
     double unit = x_scale * byoc_constant_element_f64(product->w.scale->constant, w_count == 1 ? 0 : i);
     double number = nearbyint(bias_at(&bias, i) / unit);
     if (!(unit > 0) || unit / 2 > step / LEAST_UNITS) return NULL;
-    if (!(fabs(number) <= (double)(INT32_MAX - product->most))) return NULL;
+    if (!(fabs(number) <= INT32_MAX) || !(fabs(number) <= (double)(product->limit - product->most))) return NULL;
     integers[i] = (int32_t)number;
   }
   return integers ? byoc_write_vector(w, "bias", BYOC_DTYPE_I32, channels, integers) : NULL;

@@ -133,7 +133,8 @@ bool byoc_quantised_move_axis(const byoc_node_t *node, int32_t axis, int32_t *ou
 
 void byoc_quantised_range(byoc_dtype_t dtype, int64_t *out_least, int64_t *out_most) {
   const int64_t values = INT64_C(1) << byoc_dtype_bits(dtype);
-  const bool is_signed = dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16;
+  const bool is_signed =
+      dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_I16 || dtype == BYOC_DTYPE_I4 || dtype == BYOC_DTYPE_I2;
   *out_least = is_signed ? -values / 2 : 0;
   *out_most = *out_least + values - 1;
 }
@@ -218,8 +219,8 @@ byoc_value_t *byoc_write_quantised_cut(byoc_writer_t *w, byoc_value_t *x, const 
   byoc_quantised_range(dtype, &least, &most);
   if (bounds[0] <= least && bounds[1] >= most) return x;
   if (bounds[0] == 0 && bounds[1] >= most && least < 0) return byoc_write_node(w, "", "Relu", x, NULL, NULL, NULL, 0);
-  return byoc_write_node(w, "", "Clip", x, write_integer(w, dtype, bounds[0]), write_integer(w, dtype, bounds[1]), NULL,
-                         0);
+  byoc_value_t *upper = write_integer(w, dtype, bounds[1]), *lower = write_integer(w, dtype, bounds[0]);
+  return byoc_write_node(w, "", "Clip", x, lower, upper, NULL, 0);
 }
 
 // ---- copies ----

@@ -9,7 +9,7 @@
 
 // ---- reading ----
 
-// How far from their zero point the bytes may lie: between 128 and 255.
+// How far from their zero point the integers may lie: for bytes between 128 and 255.
 static int64_t farthest(const byoc_quantised_t *side) {
   int64_t low = 0, high = 0, most = 0;
   byoc_quantised_range(side->bytes->type->dtype, &low, &high);
@@ -35,8 +35,10 @@ static bool count_terms(byoc_quantised_product_t *product, int32_t channel, int3
     terms *= extent;
   }
   if (product->kind == BYOC_QUANTISED_TRANSPOSED) terms /= byoc_node_int(product->node, "group");
+  const bool is_bytes = byoc_dtype_is_byte(product->x.bytes->type->dtype) && !byoc_dtype_is_word(type->dtype);
+  product->limit = is_bytes ? INT32_MAX : INT64_MAX / 4;
   product->most = farthest(&product->x) * farthest(&product->w);
-  if (terms > 0 && product->most > INT32_MAX / terms) return false;
+  if (terms > 0 && product->most > product->limit / terms) return false;
   product->most *= terms;
   return true;
 }
@@ -45,7 +47,11 @@ static bool count_terms(byoc_quantised_product_t *product, int32_t channel, int3
 static bool read_operands(byoc_quantised_product_t *product, int32_t channel, int32_t first) {
   const byoc_node_t *node = product->node;
   if (!byoc_quantised_read(node->operands[0], node->block, &product->x)) return false;
-  if (!byoc_quantised_read(node->operands[1], node->block, &product->w)) return false;
+  const bool is_filter = product->kind < BYOC_QUANTISED_MATMUL; // matrices of few bits are for keep-packed-weights
+  if (is_filter ? !byoc_quantised_read_weights(node->operands[1], node->block, &product->w)
+                : !byoc_quantised_read(node->operands[1], node->block, &product->w)) {
+    return false;
+  }
   if (product->x.axis >= 0 || (product->w.axis >= 0 && product->w.axis != channel)) return false;
   if (product->x.zero && byoc_type_element_count(product->x.zero->type) != 1) return false;
   if (!byoc_is_ranked(node->results[0]->type) || !count_terms(product, channel, first)) return false;
@@ -119,11 +125,16 @@ static byoc_value_t *write_along_channels(byoc_writer_t *w, const byoc_quantised
   return byoc_write_node(w, "", "Unsqueeze", bias, value, NULL, NULL, 0);
 }
 
+static bool are_bytes(const byoc_quantised_product_t *product) {
+  return byoc_dtype_is_byte(product->x.bytes->type->dtype) && byoc_dtype_is_byte(product->w.bytes->type->dtype);
+}
+
 // Conv(DQ(x), DQ(w), bias) → DQ(ConvInteger(x, w) + bias), MatMul and Gemm by MatMulInteger; a bias of floats is added
 // behind
 byoc_status_t byoc_quantised_product_split(byoc_node_t *node, byoc_diag_t *diag, size_t *changes) {
   byoc_quantised_product_t product;
   if (!byoc_quantised_product_read(node, &product) || product.kind == BYOC_QUANTISED_TRANSPOSED) return BYOC_OK;
+  if (!are_bytes(&product)) return BYOC_OK;
   const bool is_conv = product.kind == BYOC_QUANTISED_CONV;
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *operands[] = {product.x.bytes, write_weights(&w, &product), byoc_quantised_zero(&w, &product.x),
@@ -199,11 +210,15 @@ static bool are_matrices(const byoc_quantised_product_t *product) {
   return product->x.bytes->type->rank == 2 && product->w.bytes->type->rank == 2;
 }
 
+static bool is_all_bytes(const chain_t *chain) {
+  return are_bytes(&chain->product) && byoc_dtype_is_byte(chain->y.bytes->type->dtype);
+}
+
 // The unit: QLinearConv, byoc::QLinearConvTranspose, QLinearMatMul or, with a bias, com.microsoft::QGemm, whose
-// operands stand in another order.
+// operands stand in another order. If not all is of bytes: byoc::QLinearConv or byoc::QLinearMatMul, which has a bias.
 static byoc_value_t *write_unit(byoc_writer_t *w, const chain_t *chain, byoc_value_t *bias) {
   const byoc_quantised_product_t *p = &chain->product;
-  const bool is_gemm = bias && p->kind >= BYOC_QUANTISED_MATMUL;
+  const bool is_wide = !is_all_bytes(chain), is_gemm = bias && !is_wide && p->kind >= BYOC_QUANTISED_MATMUL;
   static const char *const names[] = {"QLinearConv", "QLinearConvTranspose", "QLinearMatMul", "QLinearMatMul"};
   byoc_value_t *operands[9] = {p->x.bytes,
                                p->x.scale,
@@ -219,7 +234,7 @@ static byoc_value_t *write_unit(byoc_writer_t *w, const chain_t *chain, byoc_val
   const byoc_attribute_t turned = byoc_write_int("transB", 1), *attributes = p->node->attributes.items;
   size_t attribute_count = p->kind < BYOC_QUANTISED_MATMUL ? p->node->attributes.count : 0;
   if (is_gemm && p->turns) attributes = &turned, attribute_count = 1;
-  const char *domain = is_gemm ? "com.microsoft" : p->kind == BYOC_QUANTISED_TRANSPOSED ? "byoc" : "";
+  const char *domain = is_gemm ? "com.microsoft" : is_wide || p->kind == BYOC_QUANTISED_TRANSPOSED ? "byoc" : "";
   return named(
       w,
       byoc_write_many(w, domain, is_gemm ? "QGemm" : names[p->kind], operands, count, 1, attributes, attribute_count),
@@ -229,10 +244,12 @@ static byoc_value_t *write_unit(byoc_writer_t *w, const chain_t *chain, byoc_val
 byoc_status_t byoc_quantised_product_unite(byoc_node_t *quantise, byoc_diag_t *diag, size_t *changes) {
   chain_t chain;
   if (!read_chain(quantise, &chain)) return BYOC_OK;
+  const bool is_bytes = is_all_bytes(&chain);
+  if (!is_bytes && byoc_units_are_written_out(quantise->function->module)) return BYOC_OK;
   byoc_writer_t w = {.node = quantise, .diag = diag};
   byoc_value_t *bias = NULL;
   if (chain.product.bias) {
-    if (chain.product.kind >= BYOC_QUANTISED_MATMUL && !are_matrices(&chain.product)) return BYOC_OK;
+    if (is_bytes && chain.product.kind >= BYOC_QUANTISED_MATMUL && !are_matrices(&chain.product)) return BYOC_OK;
     bias = byoc_quantised_product_summand(&chain.product);
     if (!bias) bias = byoc_quantised_product_rounded_bias(&w, &chain.product, chain.y.scale);
     if (!bias) return w.failed ? byoc_diag_failure(diag) : BYOC_OK;

@@ -21,18 +21,19 @@ typedef struct byoc_quantised_product_t {
   byoc_value_t *bias; // of floats, one for each channel of the result; NULL: none
   bool turns;         // w is transposed
   int64_t channels;   // of the result; -1: not constant
-  int64_t most;       // the largest magnitude that the sum of products may reach; within i32
+  int64_t most;       // the largest magnitude that the sum of products may reach
+  int64_t limit;      // for the sum and the bias: of i32 if data and weights are bytes, otherwise of 64 bits
 } byoc_quantised_product_t;
 
-// False if the node is no product, if an operand is not quantised, and if sums might leave i32.
+// False if the node is no product, if an operand is not quantised, and if sums might leave the limit.
 bool byoc_quantised_product_read(byoc_node_t *node, byoc_quantised_product_t *out_product);
 
 // The bias if it is a DequantizeLinear of constants of i32 whose scale is the product of both scales: these constants.
-// NULL if it is not.
+// NULL if it is not, or if the sum might leave the limit.
 byoc_value_t *byoc_quantised_product_summand(const byoc_quantised_product_t *product);
 // The constant bias of floats in units of the product of both scales, as a vector of i32. NULL if rounding it moves the
-// result, whose scale is y_scale, by more than 1/64 of a step, or if the sum might leave i32; w->failed tells that
-// memory ran out.
+// result, whose scale is y_scale, by more than 1/64 of a step, or if the sum might leave the limit; w->failed tells
+// that memory ran out.
 byoc_value_t *byoc_quantised_product_rounded_bias(byoc_writer_t *w, const byoc_quantised_product_t *product,
                                                   const byoc_value_t *y_scale);
 

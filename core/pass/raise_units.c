@@ -4,12 +4,13 @@
 //
 //   QuantizeLinear(Add(DequantizeLinear(a), DequantizeLinear(b)))  →  QLinearAdd(a, b)
 //
-// and so for Mul, AveragePool, GlobalAveragePool, Sigmoid, LeakyRelu, Softmax, ReduceMean, Where and Concat. They are
-// operators of com.microsoft, which other runtimes know. They take bytes of one type with one constant scale each; what
-// they cannot say stays as it is. Products are those of fold-quantised.
+// and so for Mul, AveragePool, GlobalAveragePool, Sigmoid, LeakyRelu, Softmax, ReduceMean, Where and Concat. For bytes
+// they are operators of com.microsoft, which other runtimes know; for integers of 16 bits they have the same names in
+// the domain byoc. They take integers of one type with one constant scale each; what they cannot say stays as it is.
+// Products are those of fold-quantised.
 //
-// A result may be the neighbour of the byte that the operators as written give, because the quantised operator scales
-// once where they scale twice.
+// A result of bytes may be the neighbour of the one that the operators as written give, because the quantised
+// operator scales once where they scale twice.
 #include <string.h>
 
 #include "core/ir/virtual_device.h"
@@ -42,7 +43,7 @@ static bool is_one(const byoc_quantised_t *q) {
   return q->zero == NULL || byoc_type_element_count(q->zero->type) == 1;
 }
 
-static bool reads_bytes(const unit_t *unit, uint32_t operand, byoc_quantised_t *out) {
+static bool reads_integers(const unit_t *unit, uint32_t operand, byoc_quantised_t *out) {
   return byoc_has_operand(unit->node, operand) && byoc_is_ranked(unit->node->operands[operand]->type) &&
          byoc_quantised_read(unit->node->operands[operand], unit->node->block, out) && is_one(out) &&
          out->bytes->type->dtype == unit->y.bytes->type->dtype;
@@ -159,14 +160,15 @@ static byoc_status_t raise(unit_t *unit, size_t row, byoc_diag_t *diag, size_t *
   for (uint32_t i = 0; i < first; ++i) operands[count++] = node->operands[i];
   for (uint32_t i = first; i < end; ++i) {
     byoc_quantised_t x;
-    if (!reads_bytes(unit, i, &x)) return BYOC_OK;
+    if (!reads_integers(unit, i, &x)) return BYOC_OK;
     operands[count++] = x.bytes;
     operands[count++] = x.scale;
     operands[count++] = byoc_quantised_zero(&w, &x);
   }
   if (!rows[row].result_first) operands[count++] = unit->y.scale, operands[count++] = zero;
+  const char *domain = byoc_dtype_is_byte(unit->y.bytes->type->dtype) ? "com.microsoft" : "byoc";
   byoc_node_t *made =
-      byoc_write_many(&w, "com.microsoft", rows[row].unit, operands, count, 1, unit->attributes, unit->attribute_count);
+      byoc_write_many(&w, domain, rows[row].unit, operands, count, 1, unit->attributes, unit->attribute_count);
   if (made == NULL || !byoc_node_set_name(made, node->name)) return byoc_diag_failure(diag);
   BYOC_RETURN_IF_ERROR(byoc_pass_replace(unit->quantise, made->results[0], diag, changes));
   byoc_node_erase(unit->node);
@@ -182,7 +184,7 @@ static byoc_status_t raise_unit(byoc_node_t *node, void *self, byoc_diag_t *diag
   for (size_t row = 0; unit.node != NULL && row < sizeof(rows) / sizeof(rows[0]); ++row) {
     if (!byoc_node_is_onnx(unit.node, rows[row].op)) continue;
     byoc_quantised_t x;
-    const bool fits = reads_bytes(&unit, rows[row].first, &x) && rows[row].read(&unit);
+    const bool fits = reads_integers(&unit, rows[row].first, &x) && rows[row].read(&unit);
     return fits ? raise(&unit, row, diag, changes) : BYOC_OK;
   }
   return BYOC_OK;
@@ -225,7 +227,7 @@ static bool is_shared(const byoc_node_t *node) {
   if (!byoc_node_is_onnx(node, "DequantizeLinear") || node->results[0]->uses.count < 2) return false;
   const byoc_type_t *type = byoc_operand_type(node, 0);
   if (!byoc_type_is_tensor(type) || byoc_value_is_constant(node->operands[0])) return false;
-  return byoc_dtype_is_byte(type->dtype) || type->dtype == BYOC_DTYPE_I16 || type->dtype == BYOC_DTYPE_U16;
+  return byoc_dtype_is_byte(type->dtype) || byoc_dtype_is_word(type->dtype);
 }
 
 // A use of the value by a node of the same block, other than the first such; NULL if there is none.

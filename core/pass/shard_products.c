@@ -49,6 +49,7 @@ static const form_t forms[] = {
     {"", "Gemm", 0, NONE, NONE, 1, NONE, NONE, 2, .turns = true, .adds = true},
     {"", "MatMulInteger", 0, NONE, 2, 1, NONE, 3, NONE, .adds = true},
     {"", "QLinearMatMul", 0, 1, 2, 3, 4, 5, NONE},
+    {"byoc", "QLinearMatMul", 0, 1, 2, 3, 4, 5, 8},
     {"com.microsoft", "QGemm", 0, 1, 2, 3, 4, 5, 6, .turns = true},
     {"com.microsoft", "MatMulIntegerToFloat", 0, 2, 4, 1, 3, 5, 6},
     {"com.microsoft", "DynamicQuantizeMatMul", 0, NONE, NONE, 1, 2, 3, 4, .reads_all = true},

@@ -37,6 +37,28 @@ bool byoc_node_is_named(const byoc_node_t *node, const byoc_target_list_t *targe
   return targets != NULL && size < (int)sizeof(name) && byoc_target_list_has_rule(targets, name, 0);
 }
 
+static bool has_rule(const byoc_target_list_t *targets, const char *op) {
+  return targets != NULL && byoc_target_list_has_rule(targets, op, 0);
+}
+
+static bool is_wide_product(const byoc_node_t *node) {
+  return byoc_node_is(node, "byoc", "QLinearConv") || byoc_node_is(node, "byoc", "QLinearMatMul") ||
+         byoc_node_is(node, "byoc", "QLinearConvTranspose");
+}
+
+bool byoc_node_is_open_unit(const byoc_node_t *node, const byoc_target_list_t *targets) {
+  enum { WEIGHTS = 3, PREFIX = sizeof("QLinear") - 1 };
+  if (!is_wide_product(node)) return false;
+  bool is_bytes = true, has_words = false;
+  const byoc_type_t *types[] = {byoc_operand_type(node, 0), byoc_operand_type(node, WEIGHTS), node->results[0]->type};
+  for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); ++i) {
+    is_bytes = is_bytes && byoc_type_is_tensor(types[i]) && byoc_dtype_is_byte(types[i]->dtype);
+    has_words |= byoc_type_is_tensor(types[i]) && byoc_dtype_is_word(types[i]->dtype);
+  }
+  if (is_bytes) return false;
+  return has_rule(targets, node->op + PREFIX) || (!has_words && has_rule(targets, node->op));
+}
+
 // ---- replacing ----
 
 // The new operators may ask less of the operands than the node does: relations that only the run can check stay as a
@@ -99,6 +121,13 @@ static byoc_status_t replace(byoc_node_t *node, byoc_diag_t *diag, size_t *chang
   return BYOC_OK;
 }
 
+// No pass shall make the unit again.
+static byoc_status_t remember_unit(byoc_node_t *node, byoc_diag_t *diag) {
+  byoc_attributes_t *attributes = &node->function->module->attributes;
+  if (!is_wide_product(node) || byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_UNITS_WRITTEN, 1)) return BYOC_OK;
+  return byoc_diag_out_of_memory(diag);
+}
+
 typedef struct wanted_t {
   bool (*wants)(void *self, const byoc_node_t *node);
   void *self;
@@ -106,7 +135,9 @@ typedef struct wanted_t {
 
 static byoc_status_t visit(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
   const wanted_t *wanted = self;
-  return wanted->wants(wanted->self, node) ? replace(node, diag, changes) : BYOC_OK;
+  if (!wanted->wants(wanted->self, node)) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(remember_unit(node, diag));
+  return replace(node, diag, changes);
 }
 
 byoc_status_t byoc_write_out_where(byoc_function_t *function, bool (*wants)(void *self, const byoc_node_t *node),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rule names a quantised operator as one node, however the model writes it: by QuantizeLinear and DequantizeLinear
 // around operators on floats, by QLinear operators, or by operators of com.microsoft.
+#include <stdint.h>
 #include <stdio.h>
 
 #include <sqlite3.h>
@@ -261,49 +262,154 @@ static void test_b36_weights_of_few_bits_are_matmulnbits(void **state) {
   }
 }
 
-// ---- what no unit says ----
+// ---- integers of other than 8 bits ----
 
-// Data of 16 bits, and convolutions by weights of few bits, keep the form of the model. Weights that a rule reads below
-// DequantizeLinear are integers then; without such a rule, and where it is not taken, they become floats.
-static void test_b36_other_types_are_three_nodes(void **state) {
-  (void)state;
-  static const struct {
-    const char *data, *weights;
-  } cases[] = {{"i16", "i8"}, {"u16", "u8"}, {"i8", "i4"}, {"u8", "u4"}, {"i8", "i2"}, {"u8", "u2"}};
 #define OTHER_RULES                                                                                                    \
-  RULES("first.conv tells=x,xs,w,ws,ys := QuantizeLinear(Conv(DequantizeLinear(%%x<i8|u8|i16|u16>, @xs, @xz), "        \
-        "DequantizeLinear(@w<i8|u8|i4|u4|i2|u2>, @ws, @wz), ...), @ys, @yz)")
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
-    char head[640], expected[160];
-    const char *data = cases[i].data, *weights = cases[i].weights;
-    snprintf(head, sizeof(head),
-             "module {opset_import. = 25} {\n  constant @s : f32[] = [0.02]\n  constant @z : %s[] = [3]\n"
-             "  constant @t : f32[] = [0.5]\n  constant @w : %s[4,2,3,3] = splat 1\n  constant @ws : f32[4] = splat "
-             "0.25\n  constant @wz : %s[4] = splat 0\n  func @main(%%x : %s[1,2,6,6]) -> (%%y : %s[1,4,4,4]) {\n"
-             "    %%0 = DequantizeLinear@25(%%x, @s, @z) : f32[1,2,6,6]\n    %%1 = DequantizeLinear@25(@w, @ws, @wz) "
-             "{axis = 0} : f32[4,2,3,3]\n    %%2 = Conv@11 \"u\" (%%0, %%1) : f32[1,4,4,4]\n",
-             data, weights, weights, data, data);
-    char tail[96];
-    snprintf(tail, sizeof(tail), "    %%y = QuantizeLinear@25(%%2, @t, @z) : %s[1,4,4,4]\n", data);
-    write_module("other.byoc", head, tail);
+  RULES("first.conv tells=x,xs,w,ws,ys := byoc::QLinearConv(%%x<i8|u8|i16|u16>, @xs, @xz, "                            \
+        "@w<i8|u8|i4|u4|i2|u2>, @ws, @wz, @ys, @yz, ...)")
+
+static const struct {
+  const char *data, *weights;
+  bool is_byte; // without a rule for it, it becomes the unit of bytes
+} others[] = {{"i16", "i8", false}, {"u16", "u8", false}, {"i16", "i16", false}, {"i8", "i4", true},
+              {"u8", "u4", true},   {"i8", "i2", true},   {"u8", "u2", true}};
+
+static void write_other(const char *data, const char *weights) {
+  char head[640], tail[96];
+  snprintf(head, sizeof(head),
+           "module {opset_import. = 25} {\n  constant @s : f32[] = [0.02]\n  constant @z : %s[] = [3]\n"
+           "  constant @t : f32[] = [0.5]\n  constant @w : %s[4,2,3,3] = splat 1\n  constant @ws : f32[4] = splat "
+           "0.25\n  constant @wz : %s[4] = splat 0\n  func @main(%%x : %s[1,2,6,6]) -> (%%y : %s[1,4,4,4]) {\n"
+           "    %%0 = DequantizeLinear@25(%%x, @s, @z) : f32[1,2,6,6]\n    %%1 = DequantizeLinear@25(@w, @ws, @wz) "
+           "{axis = 0} : f32[4,2,3,3]\n    %%2 = Conv@11 \"u\" (%%0, %%1) : f32[1,4,4,4]\n",
+           data, weights, weights, data, data);
+  snprintf(tail, sizeof(tail), "    %%y = QuantizeLinear@25(%%2, @t, @z) : %s[1,4,4,4]\n", data);
+  write_module("other.byoc", head, tail);
+}
+
+// Data of 16 bits, and filters of few bits, have units of byoc, the same for all processors and lists of targets.
+static void test_b36_words_and_few_bits_are_units(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    char expected[160];
+    const char *data = others[i].data, *weights = others[i].weights;
+    write_other(data, weights);
+    byoc_test_shell(
+        0, "byoc opt other.byoc --passes=simplify -t 'cutlass; c -mcpu=x86-64-v2' > a.txt && "
+           "byoc opt other.byoc --passes=simplify -t 'c -mcpu=x86-64-v4' | diff a.txt - && grep 'Conv@' a.txt");
+    byoc_test_printed("%y = byoc::QLinearConv@1 \"u\" (%x, @s, @z, @w, @ws, @wz, @t, @z) :");
+    if (strcmp(weights, "i16") == 0) continue; // the rule does not take them
     byoc_test_shell(0, OTHER_RULES "byoc build other.byoc --plan greedy -t 'first; c' -v -o other.so > log.txt 2>&1; "
                                    "grep '^placed' log.txt; " TOLD);
-    byoc_test_printed("placed first 4 operators in 1 region, c 0 operators");
+    byoc_test_printed("placed first 1 operator in 1 region, c 0 operators");
     snprintf(expected, sizeof(expected), "first.conv: x=%s[1,2,6,6] xs=f32[]:0.02 w=%s[4,2,3,3]", data, weights);
     byoc_test_printed(expected);
     byoc_test_printed(" ws=f32[4]:0.25 ys=f32[]:0.5\n");
     byoc_test_shell(0, "byoc run other.byoc --evaluate -t c --random --output-dir a && "
-                       "byoc run other.so --random --expect y=a/y.npy --atol 1");
-    static const char *const lists[] = {"cutlass; c", "first -answer=decline; cutlass; c"};
+                       "byoc run other.so --random --output-dir b && cmp a/y.npy b/y.npy");
+  }
+}
+
+// A unit that no rule takes becomes what a rule names: the unit of bytes, or an operator on floats. A rule may read the
+// integers of the weights below it. If its hook declines, the weights become floats.
+static void test_b36_units_of_words_are_floats_for_other_targets(void **state) {
+  (void)state;
+  static const char *const lists[] = {"cutlass; c", "first -answer=decline; cutlass; c"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    write_other(others[i].data, others[i].weights);
     for (int late = 0; late < 2; ++late) {
       byoc_test_shell(0,
                       "BYOC_PLUGIN_PATH=$BYOC_PLUGIN_PATH:" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES="
-                      "'first.conv := Conv(%%x, DequantizeLinear(@w<i8|u8|i4|u4|i2|u2>, @ws, @wz), ...)' "
+                      "'first.conv := Conv(%%x, DequantizeLinear(@w<i8|u8|i16>, @ws, @wz), ...)' "
                       "byoc build other.byoc --plan greedy -t '%s' -v -o other.so 2>&1 | grep '^placed'",
                       lists[late]);
-      byoc_test_printed("cutlass 1 operator in 1 region, c 2 operators");
+      byoc_test_printed(others[i].is_byte ? "cutlass 1 operator in 1 region, c 0 operators"
+                                          : "cutlass 1 operator in 1 region, c 2 operators");
     }
   }
+}
+
+#define WORD_RULE                                                                                                      \
+  "BYOC_PLUGIN_PATH=$BYOC_PLUGIN_PATH:" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_TEST_RULES="                     \
+  "'first.conv := byoc::QLinearConv<i16>(%%x, @xs, @xz, @w, @ws, @wz, @ys, @yz)' "                                     \
+  "byoc build other.byoc --plan greedy -t '%s' -v -o other.so 2>&1 | grep '^placed'"
+
+// A unit that a hook declines goes on to the next target as floats; one that a hook hands back stays a unit.
+static void test_b36_a_unit_of_words_that_is_declined_goes_on(void **state) {
+  (void)state;
+  static const char *const lists[][2] = {
+      {"first -answer=decline; cutlass; c", "cutlass 1 operator in 1 region, c 2 operators"},
+      {"first -answer=decline; c", "first 0 operators in 0 regions, c 1 operator"},
+      {"first; cutlass; c", "first 1 operator in 1 region, cutlass 0 operators in 0 regions, c 0 operators"}};
+  write_other("i16", "i8");
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
+    byoc_test_shell(0, WORD_RULE, lists[i][0]);
+    byoc_test_printed(lists[i][1]);
+  }
+}
+
+// ---- sums of 16 bits by 8 ----
+
+// Weights of all values, in an order without a pattern.
+static void add_weights(FILE *file, int count) {
+  uint32_t seed = 7;
+  for (int i = 0; i < count; ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    fprintf(file, "%s%d", i > 0 ? ", " : "", (int)(seed >> 24) - 128);
+  }
+}
+
+// The unit in words.byoc, and sums of f64, which are exact, in exact.byoc.
+static void write_sums(const char *dtype, int zero, int weight_zero, const char *weights, int weight_count,
+                       const char *x_shape, const char *unit, const char *exact) {
+  for (int is_exact = 0; is_exact < 2; ++is_exact) {
+    FILE *file = fopen(is_exact ? "exact.byoc" : "words.byoc", "w");
+    assert_non_null(file);
+    fprintf(file,
+            "module {opset_import. = 21} {\n  constant @s : f32[] = [0.0003]\n  constant @z : %s[] = [%d]\n"
+            "  constant @t : f32[] = [0.0015]\n  constant @u : f32[] = [0.00003]\n  constant @ws : f32[] = [0.007]\n"
+            "  constant @wz : i8[] = [%d]\n  constant @b : i32[64] = splat 2000001\n  constant @w : i8[%s] = [",
+            dtype, zero, weight_zero, weights);
+    add_weights(file, weight_count);
+    fprintf(file, "]\n  func @main(%%f : f32[%s]) -> (%%y : ?) {\n    %%x = QuantizeLinear@21(%%f, @u, @z) : ?\n",
+            x_shape);
+    const char *const head = "    %0 = Cast@13(%x) {to = 11} : ?\n    %1 = Cast@13(@z) {to = 11} : ?\n"
+                             "    %2 = Sub@14(%0, %1) : ?\n    %9 = Cast@13(@w) {to = 11} : ?\n"
+                             "    %10 = Cast@13(@wz) {to = 11} : ?\n    %3 = Sub@14(%9, %10) : ?\n"
+                             "    %4 = Cast@13(@b) {to = 11} : ?\n";
+    const char *const tail = "    %6 = Cast@13(%5) {to = 1} : ?\n    %7 = Mul@14(@s, @ws) : ?\n"
+                             "    %8 = Mul@14(%6, %7) : ?\n    %y = QuantizeLinear@21(%8, @t, @z) : ?\n";
+    fprintf(file, "%s%s%s    return %%y\n  }\n}\n", is_exact ? head : "", is_exact ? exact : unit,
+            is_exact ? tail : "");
+    assert_int_equal(fclose(file), 0);
+  }
+}
+
+// Where the processor multiplies bytes, there are two products, and the sums are those of integers to the bit.
+// Elsewhere they are within a step.
+static void expect_exact_sums(const char *kernel) {
+  byoc_test_shell(0, "byoc run exact.byoc --evaluate -t c --random --output-dir a && "
+                     "byoc run words.byoc --evaluate -t 'c -mcpu=avx512_vnni' --random --output-dir b && "
+                     "cmp a/y.npy b/y.npy && byoc build words.byoc -t c -o words.so && "
+                     "byoc run words.so --random --expect y=a/y.npy --atol 1");
+  byoc_test_shell(0,
+                  "byoc build words.byoc -t 'c -mcpu=avx512_vnni' --emit=host -o words.txt && "
+                  "grep -o 'byoc_k[0-9]*_%s[a-z0-9_]*' words.txt | sort -u | wc -l && "
+                  "grep -o 'byoc_k[0-9]*_halfword[a-z0-9_]*' words.txt | sort -u | sed 's/.*_//'",
+                  kernel);
+  byoc_test_printed("2\nhalfword\nhalfword\n"); // whatever makes x, its halves are those of one integer
+}
+
+static void test_b36_sums_of_words_are_exact(void **state) {
+  (void)state;
+  write_sums("i16", -2077, 0, "64,8,3,3", 64 * 8 * 9, "1,8,5,5",
+             "    %y = byoc::QLinearConv@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) {pads = [1, 1, 1, 1]} : ?\n",
+             "    %5 = Conv@11(%2, %3, %4) {pads = [1, 1, 1, 1]} : ?\n");
+  expect_exact_sums("conv");
+  write_sums("u16", 40000, 3, "96,64", 96 * 64, "5,96",
+             "    %y = byoc::QLinearMatMul@1(%x, @s, @z, @w, @ws, @wz, @t, @z, @b) : ?\n",
+             "    %11 = MatMul@13(%2, %3) : ?\n    %5 = Add@14(%11, %4) : ?\n");
+  expect_exact_sums("matmul");
 }
 
 // ---- a backend that says no ----
@@ -386,7 +492,10 @@ int main(void) {
       cmocka_unit_test(test_b36_a_residual_block_is_one_match),
       cmocka_unit_test(test_b36_products_have_one_form),
       cmocka_unit_test(test_b36_weights_of_few_bits_are_matmulnbits),
-      cmocka_unit_test(test_b36_other_types_are_three_nodes),
+      cmocka_unit_test(test_b36_words_and_few_bits_are_units),
+      cmocka_unit_test(test_b36_units_of_words_are_floats_for_other_targets),
+      cmocka_unit_test(test_b36_a_unit_of_words_that_is_declined_goes_on),
+      cmocka_unit_test(test_b36_sums_of_words_are_exact),
       cmocka_unit_test(test_b36_a_unit_that_is_declined_late_goes_on),
       cmocka_unit_test(test_b36_weights_that_are_declined_late_go_on_as_floats),
   };

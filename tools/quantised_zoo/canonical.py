@@ -4,7 +4,7 @@ whether it is the same for every processor."""
 import collections
 import re
 
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from . import artifact
 from .reference import MOVES
@@ -133,14 +133,12 @@ class Reasons:
             return "the model: its operands are floats"
         if not all(self.quantised(name) for name in node.output):
             return "the model: its result is not quantised"
-        elements = self.elements(pairs)
-        if elements & {4, 5}:
-            return "16-bit integers"
         if kind in PRODUCTS and any(name in self.constants for name in node.input[1:2]):
             return "the model: its weights are floats"
         if kind in PRODUCTS and self.bias_is_finer(node, pairs):
             return "the model: its bias of floats is finer than the products"
-        if kind in FUNCTIONS and len(inputs) == 1 and self.are_numbers(node.input):
+        has_words = bool(self.elements(pairs) & {TensorProto.INT16, TensorProto.UINT16})
+        if kind in FUNCTIONS and len(inputs) == 1 and self.are_numbers(node.input) and not has_words:
             return "a function of one byte"
         if kind not in WITH_UNITS:
             return f"{kind} has no form on integers"

@@ -57,7 +57,8 @@ void byoc_window_inside(byoc_loop_builder_t *b, const byoc_window_t *window, int
 
 // Inference of Conv, and of operators with its operands and attributes.
 byoc_status_t byoc_infer_conv(byoc_infer_t *infer);
-// Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/onnx/nn/conv.c).
+// Inference of ConvInteger and QLinearConv, whose geometry is that of Conv (core/ops/onnx/nn/conv.c). The element types
+// of byoc::QLinearConv are not tested.
 byoc_status_t byoc_infer_quantised_conv(byoc_infer_t *infer);
 // Inference of byoc::QLinearConvTranspose, whose attributes are those of ConvTranspose
 // (core/ops/onnx/nn/conv_transpose.c).

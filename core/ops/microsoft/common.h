@@ -26,15 +26,16 @@
   BYOC_EXPANDED_ROW("com.microsoft", Name, BYOC_OP_SPELLING, least, most, results, schema, function, USUAL, 0)
 
 // A row of a quantised operator of one result, which is only expanded if no backend took it.
-#define BYOC_UNIT_WORK_ROW(Name, least, most, more_traits, schema, function, axes_function, kind, at)                  \
+#define BYOC_UNIT_ROW_OF(in_domain, Name, least, most, more_traits, schema, function, axes_function, kind, at)         \
   {                                                                                                                    \
-    .domain = "com.microsoft", .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most,              \
-    .min_outputs = 1, .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits),                       \
-    .work = BYOC_WORK_##kind, .factor = at, .attributes = schema, .infer = infer_##function,                           \
-    .expand = expand_##function, .axes = axes_function                                                                 \
+    .domain = in_domain, .name = Name, .since_version = 1, .min_inputs = least, .max_inputs = most, .min_outputs = 1,  \
+    .max_outputs = 1, .traits = BYOC_OP_UNIT | BYOC_OP_LIMITS | (more_traits), .work = BYOC_WORK_##kind, .factor = at, \
+    .attributes = schema, .infer = infer_##function, .expand = expand_##function, .axes = axes_function                \
   }
-#define BYOC_UNIT_ROW(Name, least, most, more_traits, schema, function, axes_function)                                 \
-  BYOC_UNIT_WORK_ROW(Name, least, most, more_traits, schema, function, axes_function, USUAL, 0)
+// The unit of com.microsoft for bytes, and that of byoc for integers of 16 bits.
+#define BYOC_UNIT_ROWS(Name, least, most, more_traits, schema, function, axes_function)                                \
+  BYOC_UNIT_ROW_OF("com.microsoft", Name, least, most, more_traits, schema, function, axes_function, USUAL, 0),        \
+      BYOC_UNIT_ROW_OF("byoc", Name, least, most, more_traits, schema, function, axes_function, USUAL, 0)
 
 static inline byoc_value_t *byoc_operand(const byoc_node_t *node, uint32_t index) {
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;

@@ -146,7 +146,7 @@ static byoc_status_t infer_as_floats(byoc_infer_t *infer) {
 }
 
 static byoc_status_t infer_average(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, X));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, X));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_scale(infer, POOL_SCALE, X));
   if (!byoc_node_flag(infer->node, "channels_last")) return infer_as_floats(infer);
   return infer_turned(infer, infer_as_floats, byoc_operand_type(infer->node, X)->dtype);
@@ -156,7 +156,7 @@ static bool axes_average(const byoc_node_t *node, byoc_axis_t *axis) {
   return !byoc_node_flag(node, "channels_last") && byoc_axes_channelwise(node, axis);
 }
 
-// The mean of floats, which are rounded as ONNX Runtime does it.
+// The mean of floats, which are rounded as ONNX Runtime does it: for bytes, the zero point is added first.
 static byoc_status_t expand_average(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   static const char *const names[] = {"auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides"};
   byoc_writer_t w = {.node = node, .diag = diag};
@@ -169,9 +169,14 @@ static byoc_status_t expand_average(byoc_node_t *node, byoc_diag_t *diag, bool *
   }
   byoc_value_t *x = byoc_microsoft_floats(&w, X);
   if (is_last) x = write_turned(&w, x, false);
+  const byoc_dtype_t dtype = node->operands[X]->type->dtype;
   byoc_value_t *y = byoc_write_node(&w, "", "AveragePool", x, NULL, NULL, kept, count);
-  y = byoc_write_plain(&w, "Div", y, byoc_write_scalar(&w, node->operands[POOL_SCALE]));
-  y = byoc_microsoft_rounded(&w, y, POOL_SCALE + 1, node->operands[X]->type->dtype);
+  if (byoc_dtype_is_byte(dtype)) {
+    y = byoc_write_plain(&w, "Div", y, byoc_write_scalar(&w, node->operands[POOL_SCALE]));
+    y = byoc_microsoft_rounded(&w, y, POOL_SCALE + 1, dtype);
+  } else {
+    y = byoc_microsoft_quantised(&w, y, POOL_SCALE, dtype);
+  }
   return byoc_write_end(&w, is_last ? write_turned(&w, y, true) : y, out_changed);
 }
 
@@ -209,6 +214,6 @@ const byoc_op_t byoc_ops_microsoft_layout[] = {
     BYOC_MICROSOFT_WORK_ROW("NhwcFusedConv", 2, 4, 1, fused_conv_attributes, fused_conv, CONVOLUTION, 1),
     BYOC_MICROSOFT_ROW("NhwcMaxPool", 1, 1, 1, max_pool_attributes, max_pool),
     BYOC_SPELLING_ROW("QLinearConv", 8, 9, 1, bytes_conv_attributes, bytes_conv),
-    BYOC_UNIT_ROW("QLinearAveragePool", 4, 5, 0, average_attributes, average, axes_average),
+    BYOC_UNIT_ROWS("QLinearAveragePool", 4, 5, 0, average_attributes, average, axes_average),
 };
 const size_t byoc_ops_microsoft_layout_count = sizeof byoc_ops_microsoft_layout / sizeof *byoc_ops_microsoft_layout;

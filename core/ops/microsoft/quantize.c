@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// com.microsoft: elementwise operators and pools on bytes, which ONNX Runtime's quantiser writes. Most are computed on
-// floats between DequantizeLinear and QuantizeLinear.
+// com.microsoft: elementwise operators and pools on bytes, which ONNX Runtime's quantiser writes. Operators of the same
+// names in the domain byoc are those on integers of 16 bits. Most are computed on floats between DequantizeLinear and
+// QuantizeLinear.
 #include <string.h>
 
 #include "core/op/axes.h"
@@ -11,16 +12,30 @@ static bool is_f32(byoc_dtype_t dtype) {
   return dtype == BYOC_DTYPE_F32;
 }
 
-// ---- bytes and their scales ----
+// ---- integers and their scales ----
 
-byoc_status_t byoc_microsoft_need_bytes(const byoc_infer_t *infer, uint32_t index) {
+static bool is_of_words(const byoc_node_t *node) {
+  return strcmp(node->domain, "byoc") == 0;
+}
+
+static byoc_status_t need_tensor(const byoc_infer_t *infer, uint32_t index) {
+  if (!is_of_words(infer->node)) return byoc_infer_need(infer, index, byoc_dtype_is_byte, "a tensor of bytes");
+  return byoc_infer_need(infer, index, byoc_dtype_is_word, "a tensor of 16-bit integers");
+}
+
+static byoc_status_t need_zero(const byoc_infer_t *infer, uint32_t index) {
+  const bool is_word = is_of_words(infer->node);
+  return byoc_infer_need(infer, index, is_word ? byoc_dtype_is_word : byoc_dtype_is_byte, "a zero point");
+}
+
+byoc_status_t byoc_microsoft_need_integers(const byoc_infer_t *infer, uint32_t index) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, byoc_dtype_is_byte, "a tensor of bytes"));
+  BYOC_RETURN_IF_ERROR(need_tensor(infer, index));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index + 1, is_f32, "a scale of f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, index + 1));
   const byoc_type_t *zero = byoc_operand_type(node, index + 2);
   if (!byoc_has_operand(node, index + 2)) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index + 2, byoc_dtype_is_byte, "a zero point"));
+  BYOC_RETURN_IF_ERROR(need_zero(infer, index + 2));
   if (zero->dtype != byoc_operand_type(node, index)->dtype) {
     return byoc_infer_error(infer, "operand %u: the zero point's type is not that of the quantised tensor", index + 2);
   }
@@ -31,7 +46,7 @@ byoc_status_t byoc_microsoft_need_scale(const byoc_infer_t *infer, uint32_t inde
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index, is_f32, "a scale of f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, index));
   if (!byoc_has_operand(infer->node, index + 1)) return BYOC_OK;
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, index + 1, byoc_dtype_is_byte, "a zero point"));
+  BYOC_RETURN_IF_ERROR(need_zero(infer, index + 1));
   const byoc_type_t *zero = byoc_operand_type(infer->node, index + 1), *bytes = byoc_operand_type(infer->node, like);
   if (zero->dtype != bytes->dtype) {
     return byoc_infer_error(infer, "operand %u: expected the type of operand %u", index + 1, like);
@@ -61,7 +76,7 @@ byoc_value_t *byoc_microsoft_rounded(byoc_writer_t *w, byoc_value_t *y, uint32_t
   return byoc_write_node(w, "", "QuantizeLinear", y, scale, NULL, &type, 1);
 }
 
-// The bytes at `index` less their zero point, in i32.
+// The integers at `index` less their zero point, in i32.
 static byoc_value_t *write_centred(byoc_writer_t *w, uint32_t index) {
   byoc_value_t *x = byoc_write_cast(w, w->node->operands[index], BYOC_DTYPE_I32);
   byoc_value_t *zero = byoc_write_scalar(w, byoc_operand(w->node, index + 2));
@@ -77,7 +92,7 @@ static byoc_value_t *write_scale(byoc_writer_t *w, uint32_t index) {
 enum { X, RESULT_SCALE = 3 };
 
 static byoc_status_t infer_elementwise(byoc_infer_t *infer) {
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, X));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, X));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_scale(infer, RESULT_SCALE, X));
   return byoc_infer_same(infer);
 }
@@ -130,7 +145,7 @@ static bool axes_global_average(const byoc_node_t *node, byoc_axis_t *axis) {
   return !byoc_node_flag(node, "channels_last") && byoc_axes_channelwise(node, axis);
 }
 
-// sum * (scale of x / (scale of y * count)), as ONNX Runtime rounds it
+// sum * (scale of x / (scale of y * count)), as ONNX Runtime rounds it for bytes
 static byoc_status_t expand_global_average(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   const int64_t first = byoc_node_flag(node, "channels_last") ? 1 : 2, rank = node->operands[X]->type->rank - 2;
@@ -142,6 +157,11 @@ static byoc_status_t expand_global_average(byoc_node_t *node, byoc_diag_t *diag,
     count = d == 0 ? size : byoc_write_plain(&w, "Mul", count, size);
   }
   byoc_value_t *over = byoc_write_vector(&w, "axes", BYOC_DTYPE_I64, rank, axes);
+  if (is_of_words(node)) {
+    byoc_value_t *mean = byoc_write_plain(&w, "ReduceMean", byoc_microsoft_floats(&w, X), over);
+    mean = byoc_microsoft_quantised(&w, mean, RESULT_SCALE, node->operands[X]->type->dtype);
+    return byoc_write_end(&w, mean, out_changed);
+  }
   byoc_value_t *sum = byoc_write_plain(&w, "ReduceSum", write_centred(&w, X), over);
   count = byoc_write_plain(&w, "Mul", write_scale(&w, RESULT_SCALE), byoc_write_cast(&w, count, BYOC_DTYPE_F32));
   byoc_value_t *ratio = byoc_write_plain(&w, "Div", write_scale(&w, X + 1), count);
@@ -160,16 +180,26 @@ enum { A, B = 3, SUM_SCALE = 6 };
 static byoc_status_t infer_pair(byoc_infer_t *infer) {
   static const uint32_t indices[] = {A, B};
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, A));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, B));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, A));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, B));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_same(infer, B));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_scale(infer, SUM_SCALE, A));
   return byoc_microsoft_broadcast(infer, indices, 2, byoc_operand_type(node, A)->dtype);
 }
 
+// Words: the operator on floats.
+static byoc_status_t expand_pair_of_words(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  byoc_writer_t w = {.node = node, .diag = diag};
+  const char *op = strcmp(node->op, "QLinearMul") == 0 ? "Mul" : "Add";
+  byoc_value_t *a = byoc_microsoft_floats(&w, A), *b = byoc_microsoft_floats(&w, B);
+  byoc_value_t *y = byoc_write_plain(&w, op, a, b);
+  return byoc_write_end(&w, byoc_microsoft_quantised(&w, y, SUM_SCALE, node->operands[A]->type->dtype), out_changed);
+}
+
 // The zero point is added before the number is rounded, as in ONNX Runtime: if it is odd, halves are rounded the other
 // way.
 static byoc_status_t expand_pair(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
+  if (is_of_words(node)) return expand_pair_of_words(node, diag, out_changed);
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *a = write_centred(&w, A), *b = write_centred(&w, B), *y = NULL, *scale = write_scale(&w, SUM_SCALE);
   byoc_value_t *scales[2] = {write_scale(&w, A + 1), write_scale(&w, B + 1)};
@@ -200,8 +230,8 @@ static byoc_status_t infer_where(byoc_infer_t *infer) {
   static const uint32_t indices[] = {CONDITION, THEN, ELSE};
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, CONDITION, is_bool, "a condition of bools"));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, THEN));
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, ELSE));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, THEN));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, ELSE));
   BYOC_RETURN_IF_ERROR(byoc_microsoft_need_scale(infer, CHOICE_SCALE, THEN));
   const byoc_dtype_t dtype = byoc_operand_type(node, THEN)->dtype;
   if (byoc_operand_type(node, ELSE)->dtype != dtype) {
@@ -266,7 +296,7 @@ static byoc_status_t infer_concat(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, is_f32, "a scale of f32"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 0));
-  BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 1, byoc_dtype_is_byte, "a zero point"));
+  BYOC_RETURN_IF_ERROR(need_zero(infer, 1));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, 1));
   if (node->operand_count % 3 != 2) {
     return byoc_infer_error(infer, "expected a tensor, a scale and a zero point each, got %u operands",
@@ -276,7 +306,7 @@ static byoc_status_t infer_concat(byoc_infer_t *infer) {
   bool failed = false;
   int32_t axis = 0, rank = 0;
   for (uint32_t i = 2; i < node->operand_count; i += 3) {
-    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, i));
+    BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, i));
     const byoc_type_t *x = byoc_operand_type(node, i);
     if (!byoc_is_ranked(x)) return byoc_infer_unsupported(infer, "operand %u: its rank must be known", i);
     if (i == 2) {
@@ -350,15 +380,15 @@ static const byoc_op_attribute_t mean_attributes[] = {
 static const byoc_op_attribute_t concat_attributes[] = {{BYOC_ATTR_REQUIRED(INT, "axis")}, BYOC_ATTR_END};
 
 const byoc_op_t byoc_ops_microsoft_quantize[] = {
-    BYOC_UNIT_ROW("QLinearSigmoid", 2, 5, BYOC_OP_ELEMENTWISE, NULL, elementwise, byoc_axes_broadcast),
-    BYOC_UNIT_ROW("QLinearLeakyRelu", 2, 5, BYOC_OP_ELEMENTWISE, leaky_attributes, elementwise, byoc_axes_broadcast),
-    BYOC_UNIT_ROW("QLinearSoftmax", 2, 5, 0, softmax_attributes, softmax, byoc_axes_beside),
-    BYOC_UNIT_ROW("QLinearGlobalAveragePool", 2, 5, 0, global_attributes, global_average, axes_global_average),
-    BYOC_UNIT_ROW("QLinearAdd", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
-    BYOC_UNIT_ROW("QLinearMul", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
-    BYOC_UNIT_ROW("QLinearWhere", 9, 9, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, where, byoc_axes_broadcast),
-    BYOC_UNIT_ROW("QLinearReduceMean", 2, 5, 0, mean_attributes, mean, NULL),
-    BYOC_UNIT_ROW("QLinearConcat", 5, -1, 0, concat_attributes, concat, axes_concat),
+    BYOC_UNIT_ROWS("QLinearSigmoid", 2, 5, BYOC_OP_ELEMENTWISE, NULL, elementwise, byoc_axes_broadcast),
+    BYOC_UNIT_ROWS("QLinearLeakyRelu", 2, 5, BYOC_OP_ELEMENTWISE, leaky_attributes, elementwise, byoc_axes_broadcast),
+    BYOC_UNIT_ROWS("QLinearSoftmax", 2, 5, 0, softmax_attributes, softmax, byoc_axes_beside),
+    BYOC_UNIT_ROWS("QLinearGlobalAveragePool", 2, 5, 0, global_attributes, global_average, axes_global_average),
+    BYOC_UNIT_ROWS("QLinearAdd", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
+    BYOC_UNIT_ROWS("QLinearMul", 2, 8, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, pair, byoc_axes_broadcast),
+    BYOC_UNIT_ROWS("QLinearWhere", 9, 9, BYOC_OP_ELEMENTWISE | BYOC_OP_BROADCASTS, NULL, where, byoc_axes_broadcast),
+    BYOC_UNIT_ROWS("QLinearReduceMean", 2, 5, 0, mean_attributes, mean, NULL),
+    BYOC_UNIT_ROWS("QLinearConcat", 5, -1, 0, concat_attributes, concat, axes_concat),
     BYOC_SPELLING_ROW("QuantizeLinear", 2, 3, 1, linear_attributes, quantize),
     BYOC_SPELLING_ROW("DequantizeLinear", 2, 3, 1, linear_attributes, dequantize),
 };

@@ -5,11 +5,11 @@
 
 #include "core/ops/microsoft/common.h"
 
-// The bytes at `index`, with one scale and perhaps one zero point after them.
-byoc_status_t byoc_microsoft_need_bytes(const byoc_infer_t *infer, uint32_t index);
-// The scale at `index` and perhaps the zero point after it, of results of the type of the bytes at `like`.
+// The bytes at `index`, with one scale and perhaps one zero point after them; in the domain byoc integers of 16 bits.
+byoc_status_t byoc_microsoft_need_integers(const byoc_infer_t *infer, uint32_t index);
+// The scale at `index` and perhaps the zero point after it, of results of the type of the integers at `like`.
 byoc_status_t byoc_microsoft_need_scale(const byoc_infer_t *infer, uint32_t index, uint32_t like);
-// The bytes at `index` as floats, by the scale and the zero point after them.
+// The integers at `index` as floats, by the scale and the zero point after them.
 byoc_value_t *byoc_microsoft_floats(byoc_writer_t *w, uint32_t index);
 // The result of the node: y quantised to `dtype` by the scale at `index`.
 byoc_value_t *byoc_microsoft_quantised(byoc_writer_t *w, byoc_value_t *y, uint32_t index, byoc_dtype_t dtype);

@@ -114,7 +114,7 @@ static bool is_i32(byoc_dtype_t dtype) {
 
 static byoc_status_t infer_gemm(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
-  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_bytes(infer, 0));
+  BYOC_RETURN_IF_ERROR(byoc_microsoft_need_integers(infer, 0));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 0, 2, 2));
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 3, byoc_dtype_is_byte, "a matrix of bytes"));
   BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, 3, 2, 2));
@@ -193,7 +193,7 @@ static const byoc_op_attribute_t gemm_attributes[] = {
 const byoc_op_t byoc_ops_microsoft_quantize_product[] = {
     BYOC_MICROSOFT_WORK_ROW("MatMulIntegerToFloat", 4, 7, 1, NULL, to_float, PRODUCT, 1),
     BYOC_MICROSOFT_WORK_ROW("DynamicQuantizeMatMul", 3, 5, 1, NULL, dynamic, PRODUCT, 1),
-    BYOC_UNIT_WORK_ROW("QGemm", 6, 9, 0, gemm_attributes, gemm, NULL, PRODUCT, 3),
+    BYOC_UNIT_ROW_OF("com.microsoft", "QGemm", 6, 9, 0, gemm_attributes, gemm, NULL, PRODUCT, 3),
 };
 const size_t byoc_ops_microsoft_quantize_product_count =
     sizeof byoc_ops_microsoft_quantize_product / sizeof *byoc_ops_microsoft_quantize_product;

@@ -630,6 +630,11 @@ static void test_comparison(void **state) {
   diag = (byoc_diag_t){0};
   const int8_t byte_expected[] = {1, 127}, byte_near[] = {2, 126};
   byoc_test_ok(byoc_cost_check(BYOC_DTYPE_I8, byte_expected, byte_near, 2, "y", &diag), &diag);
+  const uint16_t word_expected[] = {0, 65535}, word_near[] = {16, 65519}, word_off[] = {0, 65518};
+  byoc_test_ok(byoc_cost_check(BYOC_DTYPE_U16, word_expected, word_near, 2, "y", &diag), &diag);
+  byoc_diag_t word_diag = {0};
+  byoc_test_error(byoc_cost_check(BYOC_DTYPE_U16, word_expected, word_off, 2, "y", &word_diag), BYOC_MISMATCH,
+                  &word_diag, "wrong result: element 1 of y is 65518, not 65535");
   // A target may state an error of its own.
   const float rough[] = {1.05f, -2, 0.01f, NAN, INFINITY};
   byoc_test_error(byoc_cost_check(BYOC_DTYPE_F32, expected, rough, 5, "y", &diag), BYOC_MISMATCH, &diag,

@@ -6,6 +6,7 @@
 #include "core/op/util.h"
 #include "core/ops/loops/tile.h"
 #include "core/ops/loops/window.h"
+#include "core/ops/onnx/quantization/quantize_write.h"
 
 typedef struct {
   int32_t spatial;
@@ -133,26 +134,9 @@ static byoc_status_t need_one_a_channel(const byoc_infer_t *infer, uint32_t inde
   return byoc_infer_need_dims(infer, index, 1, &w->dims[1]);
 }
 
-static bool is_f32(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_F32;
-}
-
-static bool is_i32(byoc_dtype_t dtype) {
-  return dtype == BYOC_DTYPE_I32;
-}
-
 byoc_status_t byoc_infer_quantised_transposed(byoc_infer_t *infer) {
-  static const uint32_t bytes[] = {0, 2, 3, 5, 7}, scales[] = {1, 4, 6}, single[] = {1, 2, 6, 7};
-  for (size_t i = 0; i < sizeof bytes / sizeof *bytes; ++i)
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, bytes[i], byoc_dtype_is_byte, "a tensor of bytes"));
-  for (size_t i = 0; i < sizeof scales / sizeof *scales; ++i)
-    BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, scales[i], is_f32, "scales of f32"));
-  for (size_t i = 0; i < sizeof single / sizeof *single; ++i) {
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_one(infer, single[i]));
-    BYOC_RETURN_IF_ERROR(byoc_infer_need_rank(infer, single[i], 0, 1));
-  }
+  BYOC_RETURN_IF_ERROR(byoc_infer_unit_types(infer));
   for (uint32_t i = 4; i < 6; ++i) BYOC_RETURN_IF_ERROR(need_one_a_channel(infer, i));
-  if (byoc_has_operand(infer->node, 8)) BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 8, is_i32, "a bias of i32"));
   return infer_shape(infer, 3, 8, byoc_operand_type(infer->node, 7)->dtype);
 }
 

@@ -14,15 +14,16 @@ static byoc_pool_kind_t kind_of(const byoc_node_t *node) {
   return strstr(node->op, "Lp") ? BYOC_POOL_LP : BYOC_POOL_AVERAGE;
 }
 
+// ONNX has no maximum of 16 bits; quantised models have, when the pass move-quantised was there.
 static bool is_poolable(byoc_dtype_t dtype) {
-  return byoc_dtype_is_float(dtype) || dtype == BYOC_DTYPE_I8 || dtype == BYOC_DTYPE_U8;
+  return byoc_dtype_is_float(dtype) || byoc_dtype_is_byte(dtype) || byoc_dtype_is_word(dtype);
 }
 
 byoc_status_t byoc_infer_pool(byoc_infer_t *infer) {
   const byoc_node_t *node = infer->node;
   bool max = kind_of(node) == BYOC_POOL_MAX;
   BYOC_RETURN_IF_ERROR(byoc_infer_need(infer, 0, max ? is_poolable : byoc_dtype_is_float,
-                                       max ? "a tensor of floats or bytes" : "a float tensor"));
+                                       max ? "a tensor of floats or of integers of 8 or 16 bits" : "a float tensor"));
   const byoc_type_t *x = byoc_operand_type(node, 0);
   if (!byoc_is_ranked(x)) {
     BYOC_RETURN_IF_ERROR(byoc_infer_set_unranked(infer, 1, BYOC_DTYPE_I64));

@@ -207,6 +207,9 @@ static byoc_dtype_t transposed_dtype(const conv_t *conv, int64_t groups) {
 static byoc_status_t expand_qlinear_transposed(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *const *in = node->operands;
+  if (!byoc_dtype_is_byte(in[0]->type->dtype) || !byoc_dtype_is_byte(in[3]->type->dtype)) {
+    return byoc_expand_wide(node, diag, out_changed);
+  }
   const conv_t conv = {.x = {in[0], in[2]}, .weights = {in[3], in[5]}, .bias = byoc_quantised_operand(node, 8)};
   const byoc_dtype_t dtype = transposed_dtype(&conv, byoc_node_int(node, "group"));
   const int32_t spatial = in[3]->type->rank - 2;

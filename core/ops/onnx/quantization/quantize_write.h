@@ -18,6 +18,14 @@ static inline byoc_value_t *byoc_quantised_operand(const byoc_node_t *node, uint
   return byoc_has_operand(node, index) ? node->operands[index] : NULL;
 }
 
+// ---- units that are not all of bytes ----
+
+// The types of the operands of byoc::QLinearConv, QLinearConvTranspose and QLinearMatMul, and that there is one scale
+// and zero point for the data and for the result.
+byoc_status_t byoc_infer_unit_types(const byoc_infer_t *infer);
+// Replaces such a unit: by one with filters of bytes, by products of bytes, or by an operator on floats.
+byoc_status_t byoc_expand_wide(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed);
+
 // ---- bytes of either sign ----
 
 // A tensor of bytes and the zero point to be subtracted from each.
