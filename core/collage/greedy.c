@@ -91,7 +91,9 @@ static byoc_status_t take_claim(greedy_t *g, const byoc_hook_claim_t *claim, byo
     BYOC_RETURN_IF_ERROR(byoc_claims_try(&g->claims, g->target, &claim->rule, nodes, count, g->diag, &made));
     if (made == NULL) why = "its claim and regions that were taken before would wait for each other in a circle";
   }
-  return why != NULL ? note_decline(g, nodes, count, &claim->rule, why) : BYOC_OK;
+  // A search knows the claim, and may take it.
+  if (why == NULL || is_candidate(g, nodes, count, &claim->rule)) return BYOC_OK;
+  return note_decline(g, nodes, count, &claim->rule, why);
 }
 
 static byoc_status_t take_claims(greedy_t *g, const byoc_dataflow_t *flow) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two targets that claim sub-graphs by the partition hook. The option -take lists operators: all nodes with one of them
-// are one claim, and those behind ';' are another one. Other options say how the hook lies or fails. The functions are
+// are one claim, and those behind '+' are another one. Other options say how the hook lies or fails. The functions are
 // handed back as they are, and -cost_ns is the stated cost of each.
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY_NEEDS("demo_claims", "1.0", "first,second", "Two targets that claim sub-graphs", 5);
+BYOC_PLUGIN_IDENTITY_NEEDS("demo_claims", "1.0", "left,right", "Two targets that claim sub-graphs", 5);
 
 static const byoc_host_t *host;
 enum { MOST_NODES = 64 };
@@ -36,7 +36,7 @@ static int32_t claim(const byoc_partition_query_t *query, const char *how, byoc_
   if (strcmp(how, "null") == 0) nodes[count++] = NULL;
   if (strcmp(how, "empty") == 0) count = 0;
   if (strcmp(how, "nameless") == 0) return query->claim(query, NULL, 0, nodes, count);
-  if (strcmp(how, "greedy_name") == 0) return query->claim(query, "other.whole", 0, nodes, count);
+  if (strcmp(how, "foreign") == 0) return query->claim(query, "other.whole", 0, nodes, count);
   const uint32_t flags = strcmp(how, "merge") == 0     ? BYOC_RULE_MERGE
                          : strcmp(how, "by_cost") == 0 ? BYOC_RULE_BY_COST
                                                        : 0;
@@ -49,7 +49,7 @@ static int32_t fail(const byoc_partition_query_t *query, const char *how) {
   if (strcmp(how, "environment") == 0) return setenv("DEMO_CLAIMS", "1", 1);
   if (strcmp(how, "fail") == 0) return query->error(query, BYOC_UNSUPPORTED, "the compiler of the chip is missing");
   for (int32_t full = BYOC_OK; strcmp(how, "flood") == 0 && full == BYOC_OK;) {
-    full = query->claim(query, "first.flood", 0, query->nodes, query->node_count);
+    full = query->claim(query, "left.flood", 0, query->nodes, query->node_count);
   }
   return strcmp(how, "speechless") == 0 ? BYOC_INTERNAL : BYOC_OK;
 }
@@ -61,9 +61,9 @@ static int32_t partition(void *self, const byoc_partition_query_t *query) {
   byoc_node_t *nodes[MOST_NODES + 1];
   int32_t status = BYOC_OK;
   for (const char *next = take; strcmp(how, "nothing") != 0 && *take != '\0' && status == BYOC_OK; take = next) {
-    const size_t size = strcspn(take, ";");
+    const size_t size = strcspn(take, "+");
     uint64_t count = 0;
-    next = take + size + (take[size] == ';');
+    next = take + size + (take[size] == '+');
     for (uint64_t i = 0; i < query->node_count && count < MOST_NODES; ++i) {
       const int is_taken = lists(take, size, host->graph->node_operator(query->nodes[i]));
       if (is_taken && (strcmp(how, "blind") == 0 || query->may_take(query, query->nodes[i]))) {
@@ -93,20 +93,24 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
 
 // ---- the backends ----
 
-// A claim's function tells its name.
+// A claim's function tells its name. A hook that claims blindly gets to know nothing of what was declined.
 static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_function_t *function) {
   (void)self;
   char note[160];
-  snprintf(note, sizeof(note), "claimed as '%s', %d nodes",
+  snprintf(note, sizeof(note), "the claim %s has %d nodes",
            host->graph->function_string(function, BYOC_ATTRIBUTE_CLAIM, "none"),
            (int)host->graph->node_count(function));
-  const int32_t status = host->codegen->report_precision(codegen, function, note, NULL);
-  return status != BYOC_OK ? status : host->edit->hand_back(codegen, function);
+  const byoc_target_t *target = host->codegen->target(codegen);
+  host->codegen->log(codegen, note);
+  if (strcmp(host->target->option_string(target, "claims"), "blind") != 0) {
+    return host->edit->hand_back(codegen, function);
+  }
+  return host->codegen->decline(codegen, function, "it does not fit on the chip");
 }
 
-static const char *const first_operators[] = {"Abs"};
+static const char *const left_operators[] = {"Abs"};
 static const byoc_rule_t rules[] = {
-    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "first.abs", .operators = {first_operators, 1}}};
+    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "left.abs", .operators = {left_operators, 1}}};
 
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
@@ -123,9 +127,8 @@ static const byoc_option_t options[] = {
      .name = "claims",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "right",
-     .choices =
-         "right|nothing|blind|by_cost|twice|unknown|null|empty|nameless|greedy_name|merge|crash|exit|environment|"
-         "fail|flood|speechless",
+     .choices = "right|nothing|blind|by_cost|twice|unknown|null|empty|nameless|foreign|merge|crash|exit|environment|"
+                "fail|flood|speechless",
      .help = "how nodes are claimed"}};
 
 #define BACKEND(name, count)                                                                                           \
@@ -135,10 +138,10 @@ static const byoc_option_t options[] = {
     .rule_stride = sizeof(rules[0]), .generate_function = generate_function, .state_costs = state_costs,               \
     .partition = partition                                                                                             \
   }
-static const byoc_backend_t first = BACKEND("first", 1), second = BACKEND("second", 0);
+static const byoc_backend_t left = BACKEND("left", 1), right = BACKEND("right", 0);
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
-  static const byoc_backend_t *const backends[] = {&first, &second};
+  static const byoc_backend_t *const backends[] = {&left, &right};
   host = from_host;
   out_plugin->backends = backends;
   out_plugin->backend_count = 2;
