@@ -164,6 +164,8 @@ byoc_add_row_program(A23 declines_are_told cli_explain test_a23_*)
 byoc_add_row_program(A27 least_size unit_collage_stated test_a27_*)
 byoc_add_row_program(A27 stated_costs cli_stated_costs test_a27_*)
 byoc_add_row_check(A27 costs.stated)
+byoc_add_row_program(A27 claimed_sub_graphs cli_partition_hook test_a27_*)
+byoc_add_row_check(A27 place.claims)
 
 byoc_add_row_program(H1 edits unit_hostir_edit test_h1_*)
 byoc_add_row_program(H1 duplicate_kernel unit_hostir_text test_h1_*)
