@@ -262,7 +262,8 @@ typedef struct byoc_graph_api_t {
 // ---------------------------------------------------------------------------------------------------------------------
 // Rules: the parts of a graph that a backend can claim.
 
-// The view of `accept`. For a pattern rule the region is the whole match; for a group rule it is one node.
+// The view of `accept`. For a pattern rule the region is the whole match; for a group rule it is one node. The nodes
+// are those of the model: the graph table reads their neighbours (value_producer, value_user) too.
 typedef struct byoc_region_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_region_t *region);
@@ -557,10 +558,10 @@ typedef struct byoc_codegen_api_t {
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
-  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline, and bind_kernels of
-  // byoc/device_plugin.h. BYOC_INVALID_ARGUMENT for a second answer, for an answer by the prepare hook, for a function
-  // that is not one of these, for a symbol that is not a C identifier, and for a constant whose type and size do not
-  // fit; BYOC_INVALID_DATA for a text that is not JSON.
+  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline, decline_nodes, and
+  // bind_kernels of byoc/device_plugin.h. BYOC_INVALID_ARGUMENT for a second answer, for an answer by the prepare hook,
+  // for a function that is not one of these, for a symbol that is not a C identifier, and for a constant whose type and
+  // size do not fit; BYOC_INVALID_DATA for a text that is not JSON.
   int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
   int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
   // Gives the function back to the next backend in line, with the reason.
@@ -620,6 +621,12 @@ typedef struct byoc_codegen_api_t {
   // precision of its operators' types. BYOC_INVALID_ARGUMENT for a function that is not one of these.
   int32_t (*report_precision)(byoc_codegen_t *codegen, const byoc_function_t *function, const char *precision,
                               const char *lapse);
+  // Since minor 5. One more answer: gives single nodes of the function back, with the reason. All its nodes are placed
+  // again, as after `decline`, but the target may take the others again: the hook then gets them in functions without
+  // these nodes. `nodes` are of the function, or of Composite functions that it calls. BYOC_INVALID_ARGUMENT as for the
+  // other answers, if there are none, and for a node that is not of the function.
+  int32_t (*decline_nodes)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *const *nodes,
+                           uint64_t node_count, const char *reason);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -15,13 +15,15 @@ static const char chain_text[] = "module {\\n"
                                  "    %%y = Add@14(%%3, %%1) : f32[64]\\n"
                                  "    return %%y\\n  }\\n}\\n";
 // Two chains: a claim of the ends of both, and one of the beginnings of both, would wait for each other.
-static const char chains_text[] = "module {\\n"
-                                  "  func @main(%%x : f32[64], %%z : f32[64]) -> (%%y : f32[64], %%w : f32[64]) {\\n"
-                                  "    %%0 = Relu@14(%%x) : f32[64]\\n"
-                                  "    %%1 = Neg@13(%%z) : f32[64]\\n"
-                                  "    %%y = Tanh@13(%%1) : f32[64]\\n"
-                                  "    %%w = Sin@7(%%0) : f32[64]\\n"
-                                  "    return %%y, %%w\\n  }\\n}\\n";
+static const char chains_text[] =
+    "module {\\n"
+    "  func @main(%%x : f32[64], %%z : f32[64]) -> (%%y : f32[64], %%w : f32[64], %%v : f32[64]) {\\n"
+    "    %%0 = Relu@14(%%x) : f32[64]\\n"
+    "    %%1 = Neg@13(%%z) : f32[64]\\n"
+    "    %%y = Tanh@13(%%1) : f32[64]\\n"
+    "    %%w = Sin@7(%%0) : f32[64]\\n"
+    "    %%v = Abs@13(%%0) : f32[64]\\n"
+    "    return %%y, %%w, %%v\\n  }\\n}\\n";
 
 static int enter(void **state) {
   int result = byoc_test_enter_folder(state);
@@ -155,6 +157,28 @@ static void test_a27_what_was_declined_cannot_be_claimed_again(void **state) {
   byoc_test_no_line("warning");
 }
 
+// The others of its function are claimed again.
+static void test_a27_single_nodes_are_given_back(void **state) {
+  (void)state;
+  byoc_test_shell(0,
+                  WITH "byoc build chain.byoc -o rest.so --plan=greedy --save-plan plan.json --verbose --target 'left "
+                       "-take=Neg,Abs,Add -gives_back=Neg' 2>&1 && grep reason plan.json");
+  byoc_test_printed("the claim left.whole has 3 nodes");
+  byoc_test_printed("the claim left.whole has 2 nodes");
+  byoc_test_printed("left 2 operators in 1 region, c 3 operators");
+  byoc_test_printed("the chip has no room (Neg");
+  byoc_test_shell(0, WITH "byoc run chain.byoc --target c --random --output-dir c && byoc run rest.so --random "
+                          "--output-dir rest && diff -r c rest");
+}
+
+static void test_a27_group_rules_see_neighbours(void **state) {
+  (void)state;
+  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan=greedy --target left --node 4");
+  byoc_test_printed("left declined (left.abs): it is behind Relu");
+  byoc_test_shell(0, GREEDY("left") "--node 3");
+  byoc_test_printed("placed on left, region 0, by left.abs");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a27_a_claim_becomes_one_function_with_its_name),
@@ -167,6 +191,8 @@ int main(void) {
       cmocka_unit_test(test_a27_a_hook_that_claims_nothing_changes_nothing),
       cmocka_unit_test(test_a27_a_claim_that_is_only_for_plans_by_cost),
       cmocka_unit_test(test_a27_what_was_declined_cannot_be_claimed_again),
+      cmocka_unit_test(test_a27_single_nodes_are_given_back),
+      cmocka_unit_test(test_a27_group_rules_see_neighbours),
   };
   return cmocka_run_group_tests(tests, enter, byoc_test_leave_folder);
 }

@@ -93,30 +93,58 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
 
 // ---- the backends ----
 
-// A claim's function tells its name. A hook that claims blindly gets to know nothing of what was declined.
+// Gives back the nodes with operators of -gives_back, if there are any.
+static int32_t give_back(byoc_codegen_t *codegen, byoc_function_t *function, const char *operators, int *out_given) {
+  byoc_node_t *nodes[MOST_NODES];
+  uint64_t count = 0;
+  for (uint64_t i = 0; i < host->graph->node_count(function) && count < MOST_NODES; ++i) {
+    byoc_node_t *node = host->graph->node_at(function, i);
+    if (lists(operators, strlen(operators), host->graph->node_operator(node))) nodes[count++] = node;
+  }
+  *out_given = count > 0;
+  return count > 0 ? host->codegen->decline_nodes(codegen, function, nodes, count, "the chip has no room") : BYOC_OK;
+}
+
+// A claim's function tells its name.
 static int32_t generate_function(void *self, byoc_codegen_t *codegen, byoc_function_t *function) {
   (void)self;
   char note[160];
+  int is_given = 0;
+  const byoc_target_t *target = host->codegen->target(codegen);
   snprintf(note, sizeof(note), "the claim %s has %d nodes",
            host->graph->function_string(function, BYOC_ATTRIBUTE_CLAIM, "none"),
            (int)host->graph->node_count(function));
-  const byoc_target_t *target = host->codegen->target(codegen);
   host->codegen->log(codegen, note);
+  const int32_t status = give_back(codegen, function, host->target->option_string(target, "gives_back"), &is_given);
+  if (status != BYOC_OK || is_given) return status;
   if (strcmp(host->target->option_string(target, "claims"), "blind") != 0) {
     return host->edit->hand_back(codegen, function);
   }
   return host->codegen->decline(codegen, function, "it does not fit on the chip");
 }
 
+// Looks at the neighbours of the node.
+static int32_t accept(void *self, byoc_region_t *region) {
+  (void)self;
+  const byoc_node_t *node = host->region->node_at(region, 0);
+  const byoc_node_t *producer = host->graph->value_producer(host->graph->operand(node, 0));
+  if (producer == NULL || strcmp(host->graph->node_operator(producer), "Relu") != 0) return 1;
+  return host->region->decline(region, "it is behind Relu");
+}
+
 static const char *const left_operators[] = {"Abs"};
 static const byoc_rule_t rules[] = {
-    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "left.abs", .operators = {left_operators, 1}}};
+    {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "left.abs", .operators = {left_operators, 1}, .accept = accept}};
 
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "take",
      .type = BYOC_OPTION_STRING,
      .help = "operators of claims"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "gives_back",
+     .type = BYOC_OPTION_STRING,
+     .help = "operators that generate gives back"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "cost_ns",
      .type = BYOC_OPTION_INT,
@@ -134,7 +162,7 @@ static const byoc_option_t options[] = {
 #define BACKEND(name, count)                                                                                           \
   {                                                                                                                    \
     .header = BYOC_HEADER(byoc_backend_t, 1), .target = name, .description = "claims sub-graphs", .options = options,  \
-    .option_count = 3, .option_stride = sizeof(options[0]), .rules = rules, .rule_count = count,                       \
+    .option_count = 4, .option_stride = sizeof(options[0]), .rules = rules, .rule_count = count,                       \
     .rule_stride = sizeof(rules[0]), .generate_function = generate_function, .state_costs = state_costs,               \
     .partition = partition                                                                                             \
   }
