@@ -10,8 +10,8 @@
 // If a target claims layout changes there are two such searches: over the module as it is, and over the module with
 // such changes between its operators (the pass propose-layouts). The plans of both compete.
 //
-// Costs that a backend states (core/collage/stated.h) stand beside measured ones. A plan with such parts is not timed as
-// a whole: its time is the sum of its parts.
+// Costs that a backend states (core/collage/stated.h) stand beside measured ones. A plan with such parts is not timed
+// as a whole: its time is the sum of its parts.
 //
 // A plan costs its time and its size: a MiB of the artifact is worth `size_price` of that time. So a library of many
 // megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c,

@@ -131,12 +131,13 @@ static byoc_status_t add_price(byoc_price_list_t *list, const byoc_candidate_t *
       .has_products = work.product_flops > 0,
       .bound_ns = byoc_bound_ns(list->estimator, function, list->targets->targets.data[candidate->target]),
       .estimate_ns = byoc_estimate_ns(list->estimator, function, list->targets->targets.data[candidate->target])};
-  if (known.is_stated) {
+  if (known.is_stated) price.source = BYOC_COST_SOURCE_STATED;
+  if (known.is_stated && known.id != NULL) {
     const byoc_stated_figures_t *figures = &list->figures[candidate->index];
-    price.source = BYOC_COST_SOURCE_STATED;
     price.moved_bytes = isnan(figures->moved_bytes) ? 0 : figures->moved_bytes;
     price.energy_nj = isnan(figures->energy_nj) ? 0 : figures->energy_nj;
-  } else if (!isnan(known.cost_ns)) {
+  }
+  if (!known.is_stated && !isnan(known.cost_ns)) {
     price.source = known.is_estimate ? BYOC_COST_SOURCE_ESTIMATE : BYOC_COST_SOURCE_DATABASE;
     list->known += !known.is_estimate;
   }

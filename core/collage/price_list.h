@@ -36,8 +36,9 @@ typedef struct byoc_price_list_t {
   const byoc_estimator_t *estimator;
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_price_t) prices;
-  byoc_map_t ids;                 // of a cost → its number, from 1
-  uint32_t *price_of;             // by candidate
+  byoc_map_t ids;     // of a cost → its number, from 1
+  uint32_t *price_of; // by candidate
+  // If a target states costs:
   byoc_stated_figures_t *figures; // by candidate; NaN: nothing is stated, or an equal candidate has the cost
   const char **failures; // by candidate: why it has no cost, which the backend should have stated; NULL: it has
   size_t priced;         // candidates that have a cost entry

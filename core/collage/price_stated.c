@@ -34,10 +34,10 @@ static byoc_status_t look_at_size(byoc_price_list_t *list, const byoc_candidate_
 byoc_status_t byoc_price_list_look_up_stated(byoc_price_list_t *list, const byoc_candidate_t *candidate,
                                              const byoc_function_t *function, byoc_diag_t *diag,
                                              byoc_known_price_t *out_price) {
-  const char *failure = list->failures[candidate->index];
-  const byoc_stated_figures_t *figures = &list->figures[candidate->index];
   BYOC_RETURN_IF_ERROR(look_at_size(list, candidate, function, diag, out_price));
   if (out_price->is_stated || !byoc_stated_answers(list->pricer.stated, candidate->target)) return BYOC_OK;
+  const char *failure = list->failures[candidate->index];
+  const byoc_stated_figures_t *figures = &list->figures[candidate->index];
   if (failure != NULL) {
     *out_price = (byoc_known_price_t){.cost_ns = INFINITY, .reason = failure, .is_stated = true};
     return BYOC_OK;
@@ -133,7 +133,11 @@ static byoc_status_t make_room(byoc_price_list_t *list, size_t count, byoc_diag_
 byoc_status_t byoc_price_list_ask_stated(byoc_price_list_t *list, size_t count, byoc_diag_t *diag) {
   byoc_graph_module_t *module = list->problem->function->module;
   const uint64_t next_id = module->next_id;
-  byoc_status_t status = make_room(list, count, diag);
+  bool is_any = false;
+  for (uint32_t t = 0; t < list->targets->targets.count; ++t) {
+    is_any = is_any || byoc_stated_answers(list->pricer.stated, t);
+  }
+  byoc_status_t status = is_any ? make_room(list, count, diag) : BYOC_OK;
   for (uint32_t t = 0; t < list->targets->targets.count && status == BYOC_OK; ++t) {
     if (byoc_stated_answers(list->pricer.stated, t)) status = ask_target(list, t, count, diag);
   }
