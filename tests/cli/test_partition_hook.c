@@ -169,6 +169,11 @@ static void test_a27_single_nodes_are_given_back(void **state) {
   byoc_test_printed("the chip has no room (Neg");
   byoc_test_shell(0, WITH "byoc run chain.byoc --target c --random --output-dir c && byoc run rest.so --random "
                           "--output-dir rest && diff -r c rest");
+  byoc_test_shell(0,
+                  WITH "byoc build chain.byoc -o again.so --plan plan.json --verbose --target 'left -take=Neg,Abs,Add "
+                       "-gives_back=Neg' 2>&1");
+  byoc_test_printed("the claim left.whole has 2 nodes");
+  byoc_test_printed("left 2 operators in 1 region, c 3 operators");
 }
 
 static void test_a27_group_rules_see_neighbours(void **state) {
