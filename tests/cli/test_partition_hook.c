@@ -7,23 +7,25 @@
 #define WITH "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_CACHE_DIR=$PWD/costs "
 
 static const char chain_text[] = "module {\\n"
-                                 "  func @main(%%x : f32[64]) -> (%%y : f32[64]) {\\n"
-                                 "    %%0 = Relu@14(%%x) : f32[64]\\n"
-                                 "    %%1 = Exp@13(%%0) : f32[64]\\n"
-                                 "    %%2 = Neg@13(%%1) : f32[64]\\n"
-                                 "    %%3 = Abs@13(%%2) : f32[64]\\n"
-                                 "    %%y = Add@14(%%3, %%1) : f32[64]\\n"
+                                 "  func @main(%%x : f32[65536]) -> (%%y : f32[65536]) {\\n"
+                                 "    %%0 = Relu@14(%%x) : f32[65536]\\n"
+                                 "    %%1 = Exp@13(%%0) : f32[65536]\\n"
+                                 "    %%2 = Neg@13(%%1) : f32[65536]\\n"
+                                 "    %%3 = Abs@13(%%2) : f32[65536]\\n"
+                                 "    %%y = Add@14(%%3, %%1) : f32[65536]\\n"
                                  "    return %%y\\n  }\\n}\\n";
-// Two chains: a claim of the ends of both, and one of the beginnings of both, would wait for each other.
-static const char chains_text[] =
-    "module {\\n"
-    "  func @main(%%x : f32[64], %%z : f32[64]) -> (%%y : f32[64], %%w : f32[64], %%v : f32[64]) {\\n"
-    "    %%0 = Relu@14(%%x) : f32[64]\\n"
-    "    %%1 = Neg@13(%%z) : f32[64]\\n"
-    "    %%y = Tanh@13(%%1) : f32[64]\\n"
-    "    %%w = Sin@7(%%0) : f32[64]\\n"
-    "    %%v = Abs@13(%%0) : f32[64]\\n"
-    "    return %%y, %%w, %%v\\n  }\\n}\\n";
+// Two chains: a claim of the beginning of one and the end of the other waits for a claim of the rest, and the other way
+// round.
+static const char chains_text[] = "module {\\n"
+                                  "  func @main(%%x : f32[65536], %%z : f32[65536])\\n"
+                                  "      -> (%%y : f32[65536], %%w : f32[65536], %%v : f32[65536]) {\\n"
+                                  "    %%0 = Sin@7(%%x) : f32[65536]\\n"
+                                  "    %%1 = Tanh@13(%%z) : f32[65536]\\n"
+                                  "    %%y = Log@13(%%1) : f32[65536]\\n"
+                                  "    %%w = Cos@7(%%0) : f32[65536]\\n"
+                                  "    %%4 = Relu@14(%%x) : f32[65536]\\n"
+                                  "    %%v = Abs@13(%%4) : f32[65536]\\n"
+                                  "    return %%y, %%w, %%v\\n  }\\n}\\n";
 
 static int enter(void **state) {
   int result = byoc_test_enter_folder(state);
@@ -75,16 +77,16 @@ static void test_a27_overlapping_claims_of_two_targets(void **state) {
 
 static void test_a27_claims_that_would_wait_for_each_other(void **state) {
   (void)state;
-  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan=greedy --target 'left -take=Relu,Tanh; right "
-                          "-take=Neg,Sin' --node 1 2>&1");
+  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan=greedy --target 'left -take=Sin,Log; right "
+                          "-take=Tanh,Cos' --node 1 2>&1");
   byoc_test_printed("would wait");
   byoc_test_printed("placed on c");
   byoc_test_shell(0,
                   WITH "byoc explain chains.byoc --plan=collage --cost=estimate --save-plan plan.json --target 'left "
-                       "-take=Relu,Tanh -cost_ns=9000; right -take=Neg,Sin' | grep '^  right'");
+                       "-take=Sin,Log -cost_ns=9000; right -take=Tanh,Cos' | grep '^  right'");
   byoc_test_printed("right          2       1");
-  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan plan.json --target 'left -take=Relu,Tanh; right "
-                          "-take=Neg,Sin' | grep '^  right'");
+  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan plan.json --target 'left -take=Sin,Log; right "
+                          "-take=Tanh,Cos' | grep '^  right'");
   byoc_test_printed("right          2       1");
 }
 
@@ -178,7 +180,7 @@ static void test_a27_single_nodes_are_given_back(void **state) {
 
 static void test_a27_group_rules_see_neighbours(void **state) {
   (void)state;
-  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan=greedy --target left --node 4");
+  byoc_test_shell(0, WITH "byoc explain chains.byoc --plan=greedy --target left --node 5");
   byoc_test_printed("left declined (left.abs): it is behind Relu");
   byoc_test_shell(0, GREEDY("left") "--node 3");
   byoc_test_printed("placed on left, region 0, by left.abs");
