@@ -41,9 +41,13 @@ static bool same_text(const char *a, const char *b) {
   return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+static const char *claim_of(const byoc_candidate_t *candidate) {
+  return byoc_rule_is_claim(candidate->definition) ? candidate->definition->name : NULL;
+}
+
 static bool is_same(const byoc_candidate_t *a, const byoc_candidate_t *b) {
   return a->target == b->target && a->place == b->place && byoc_index_set_equal(&a->nodes, &b->nodes) &&
-         same_text(a->composite, b->composite);
+         same_text(a->composite, b->composite) && same_text(claim_of(a), claim_of(b));
 }
 
 // The slot of an equal candidate, or the free one where it would go.

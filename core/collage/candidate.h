@@ -41,6 +41,12 @@ struct byoc_candidate_t {
   double moved_bytes, energy_nj; // of a stated cost; 0: not known
 };
 
+// True for the rule that stands for a claim of a partition hook (core/collage/hook_claims.h): no plugin has such a
+// rule.
+static inline bool byoc_rule_is_claim(const byoc_rule_t *rule) {
+  return rule != NULL && rule->pattern == NULL && rule->operators.count == 0;
+}
+
 // The smallest node limit (max_nodes) among the rules of its parts; 0: none of them has one.
 uint32_t byoc_candidate_limit(const byoc_candidate_t *candidate);
 // Combines two such limits: the smaller one, where 0 means no limit.
@@ -53,20 +59,23 @@ typedef struct byoc_refusal_t {
   const char *rule, *reason;
 } byoc_refusal_t;
 
+struct byoc_hook_claims_t;
+
 // All candidates live in the arena until deinit, and pointers to them stay valid.
 typedef struct byoc_candidates_t {
   byoc_arena_t arena;
   BYOC_VECTOR(byoc_candidate_t *) items; // in the order in which they were proposed
   BYOC_VECTOR(byoc_refusal_t) refusals;
-  byoc_candidate_t **slots; // open addressing by nodes, target and composite
+  const struct byoc_hook_claims_t *hook_claims; // of targets whose partition hooks were asked
+  byoc_candidate_t **slots;                     // open addressing by nodes, target and composite
   size_t slot_count;
 } byoc_candidates_t;
 void byoc_candidates_init(byoc_candidates_t *list, byoc_allocator_t allocator);
 void byoc_candidates_deinit(byoc_candidates_t *list);
 
 // Adds a shallow copy: its pointers must stay valid as long as the list's arena. Equal candidates coalesce: if one with
-// the same nodes, target, place and composite exists already, *out_candidate is that one and nothing is added, so that
-// each is measured once.
+// the same nodes, target, place, composite and claim exists already, *out_candidate is that one and nothing is added,
+// so that each is measured once.
 byoc_status_t byoc_candidates_add(byoc_candidates_t *list, const byoc_candidate_t *candidate, byoc_diag_t *diag,
                                   byoc_candidate_t **out_candidate);
 // Copies the strings. An identical refusal is kept only once.

@@ -179,6 +179,19 @@ static bool has_detour(byoc_claims_t *claims, const byoc_claim_t *from, const by
   return false;
 }
 
+byoc_status_t byoc_claims_try(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
+                              byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
+                              byoc_claim_t **out_claim) {
+  BYOC_RETURN_IF_ERROR(byoc_claims_add(claims, target, rule, nodes, node_count, diag, out_claim));
+  byoc_claim_t *claim = *out_claim;
+  if (!has_detour(claims, claim, claim)) return BYOC_OK;
+  for (size_t i = 0; i < claim->nodes.count; ++i) claims->owners[claim->nodes.data[i]] = NULL;
+  byoc_vector_deinit(&claim->nodes, claims->allocator);
+  claims->claims.count -= 1; // it is the last
+  *out_claim = NULL;
+  return BYOC_OK;
+}
+
 // Adds the nodes of `b` to those of `a`, in order; there is room.
 static void merge_nodes(byoc_claim_t *a, const byoc_claim_t *b) {
   size_t left = a->nodes.count, right = b->nodes.count, to = left + right;

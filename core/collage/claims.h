@@ -49,6 +49,11 @@ byoc_claim_t *byoc_claims_owner(const byoc_claims_t *claims, size_t node);
 byoc_status_t byoc_claims_add(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
                               byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
                               byoc_claim_t **out_claim);
+// Claims free nodes, which need not have a single exit. If the regions would then wait for each other in a circle, they
+// stay free, and *out_claim is NULL.
+byoc_status_t byoc_claims_try(byoc_claims_t *claims, const byoc_target_t *target, const byoc_rule_t *rule,
+                              byoc_node_t *const *nodes, size_t node_count, byoc_diag_t *diag,
+                              byoc_claim_t **out_claim);
 // Joins the claim of each node with those that its operands come from, where their rules allow it and no cycle appears.
 // Only nodes of the set are claimed, if there is one.
 byoc_status_t byoc_claims_join_neighbours(byoc_claims_t *claims, const byoc_index_set_t *within, byoc_diag_t *diag);

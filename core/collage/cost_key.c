@@ -71,10 +71,13 @@ static void hash_content(hasher_t *hasher, const byoc_function_t *function) {
 uint64_t byoc_cost_function_hash(const byoc_function_t *function) {
   const unsigned flags = BYOC_STRUCTURAL_IGNORE_CONSTANT_DATA | BYOC_STRUCTURAL_IGNORE_FUNCTION_ATTRIBUTES;
   hasher_t hasher = {.hash = byoc_function_structural_hash(function, flags)};
-  // Of the region's own attributes only two count: the rule that made it, and which of several ways to match was taken.
+  // Of the region's own attributes only three count: the rule or the claim that made it, and which of several ways to
+  // match was taken.
   const byoc_attributes_t *attributes = &byoc_candidate_region(function)->attributes;
   hasher.hash = byoc_hash_combine(hasher.hash,
                                   byoc_hash_string(byoc_attributes_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, "")));
+  const char *claim = byoc_attributes_string(attributes, BYOC_ATTRIBUTE_CLAIM, NULL);
+  if (claim != NULL) hasher.hash = byoc_hash_combine(hasher.hash, byoc_hash_string(claim));
   int64_t match = byoc_attributes_int(attributes, BYOC_ATTRIBUTE_MATCH, 0);
   if (match != 0) hasher.hash = byoc_hash_combine(hasher.hash, (uint64_t)match);
   hash_content(&hasher, function);

@@ -4,6 +4,7 @@
 
 #include "core/collage/claim_rule.h"
 #include "core/collage/constraint.h"
+#include "core/collage/hook_claims.h"
 #include "core/plugin/accept.h"
 
 // Why a hook declined a region, by one of the region's nodes.
@@ -119,6 +120,13 @@ byoc_status_t byoc_exact_region(byoc_exact_regions_t *regions, const byoc_target
   if (target->kind->backend == NULL) {
     *out_reason = "the native target takes nodes one by one";
     return BYOC_OK;
+  }
+  const byoc_hook_claims_t *claims = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_hook_claims_of(regions->list, regions->flow, target, regions->diag, &claims));
+  const byoc_hook_claim_t *claimed = byoc_hook_claims_find(claims, nodes);
+  if (claimed != NULL) {
+    const byoc_candidate_t candidate = byoc_hook_claim_candidate(claimed, target);
+    return byoc_candidates_add(regions->list, &candidate, regions->diag, out_candidate);
   }
   exact_t e = {.regions = regions,
                .claims = &regions->claims,

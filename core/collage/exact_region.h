@@ -26,7 +26,8 @@ byoc_status_t byoc_exact_regions_init(byoc_exact_regions_t *regions, byoc_candid
                                       const byoc_dataflow_t *flow, byoc_diag_t *diag);
 void byoc_exact_regions_deinit(byoc_exact_regions_t *regions);
 
-// Claims these nodes greedily, as if there were no others, and joins neighbours. If that gives one region of all of
+// Takes the claim of the target's partition hook with exactly these nodes, if there is one. Otherwise it claims them
+// greedily, as if there were no others, and joins neighbours. If that gives one region of all of
 // them, it is added to the list, unpriced (or found there). Otherwise *out_candidate is NULL and *out_reason says why,
 // in the list's arena.
 byoc_status_t byoc_exact_region(byoc_exact_regions_t *regions, const byoc_target_t *target,

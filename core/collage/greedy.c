@@ -2,7 +2,10 @@
 // Claims nodes greedily, and joins the claims that may be joined.
 #include "core/collage/greedy.h"
 
+#include <stdio.h>
+
 #include "core/collage/claim_rule.h"
+#include "core/collage/hook_claims.h"
 #include "core/collage/place.h"
 #include "core/plugin/accept.h"
 
@@ -59,12 +62,58 @@ static byoc_status_t ask(void *self, const byoc_rule_t *rule, byoc_node_t *const
   return note_decline(g, nodes, node_count, rule, "this rule is only for plans by cost (--plan=collage)");
 }
 
+// ---- claims of partition hooks ----
+
+// Why the nodes cannot be one more region; NULL: all of them are free. The text is in `text`.
+static const char *find_owner(const greedy_t *g, const byoc_index_set_t *nodes, char *text, size_t size) {
+  char node[160];
+  for (uint32_t i = 0; i < nodes->count; ++i) {
+    const byoc_claim_t *owner = byoc_claims_owner(&g->claims, nodes->items[i]);
+    if (owner == NULL) continue;
+    byoc_node_describe(g->claims.nodes[nodes->items[i]], node, sizeof(node));
+    snprintf(text, size, "its claim has %s, which '%s' of target '%s' has taken", node,
+             owner->rule->name ? owner->rule->name : "", owner->target->kind->name);
+    return text;
+  }
+  return NULL;
+}
+
+static byoc_status_t take_claim(greedy_t *g, const byoc_hook_claim_t *claim, byoc_node_t **nodes) {
+  const size_t count = claim->nodes.count;
+  char text[400];
+  const char *why = find_owner(g, &claim->nodes, text, sizeof(text));
+  byoc_claim_t *made = NULL;
+  for (size_t i = 0; i < count; ++i) nodes[i] = g->claims.nodes[claim->nodes.items[i]];
+  if (why == NULL) {
+    bool is_accepted = false;
+    BYOC_RETURN_IF_ERROR(ask(g, &claim->rule, nodes, count, NULL, 0, &is_accepted));
+    if (!is_accepted) return BYOC_OK;
+    BYOC_RETURN_IF_ERROR(byoc_claims_try(&g->claims, g->target, &claim->rule, nodes, count, g->diag, &made));
+    if (made == NULL) why = "its claim and regions that were taken before would wait for each other in a circle";
+  }
+  // A search knows the claim, and may take it.
+  if (why == NULL || is_candidate(g, nodes, count, &claim->rule)) return BYOC_OK;
+  return note_decline(g, nodes, count, &claim->rule, why);
+}
+
+static byoc_status_t take_claims(greedy_t *g, const byoc_dataflow_t *flow) {
+  const byoc_hook_claims_t *claims = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_hook_claims_of(g->list, flow, g->target, g->diag, &claims));
+  if (claims->count == 0) return BYOC_OK;
+  byoc_node_t **nodes = byoc_allocate(g->claims.allocator, g->claims.node_count, sizeof(byoc_node_t *));
+  byoc_status_t status = nodes != NULL ? BYOC_OK : byoc_diag_out_of_memory(g->diag);
+  for (size_t i = 0; i < claims->count && status == BYOC_OK; ++i) status = take_claim(g, &claims->items[i], nodes);
+  byoc_free(g->claims.allocator, nodes);
+  return status;
+}
+
 // ---- all rules ----
 
-static byoc_status_t apply_rules(greedy_t *g, const byoc_target_t *target) {
+static byoc_status_t apply_rules(greedy_t *g, const byoc_dataflow_t *flow, const byoc_target_t *target) {
   const byoc_backend_t *backend = target->kind->backend;
   if (backend == NULL) return BYOC_OK; // the native target computes the other nodes
   g->target = target;
+  BYOC_RETURN_IF_ERROR(take_claims(g, flow));
   const byoc_rule_claimer_t claimer = {
       .claims = &g->claims, .target = target, .arena = &g->list->arena, .diag = g->diag, .ask = ask, .self = g};
   for (uint32_t r = 0; r < backend->rule_count; ++r) {
@@ -92,7 +141,7 @@ byoc_status_t byoc_greedy_claim(const byoc_dataflow_t *flow, const byoc_target_t
   *out_choice = (byoc_choice_t){0};
   greedy_t g = {.list = list, .diag = diag};
   byoc_status_t status = byoc_claims_init(&g.claims, flow->block, list->arena.allocator, diag);
-  for (size_t t = 0; t < target_count && status == BYOC_OK; ++t) status = apply_rules(&g, targets[t]);
+  for (size_t t = 0; t < target_count && status == BYOC_OK; ++t) status = apply_rules(&g, flow, targets[t]);
   if (status == BYOC_OK) status = byoc_claims_join_neighbours(&g.claims, NULL, diag);
   if (status == BYOC_OK) status = propose_regions(&g, out_choice);
   byoc_claims_deinit(&g.claims);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy claims: in the order of targets each rule claims its matches, from the results upwards. Then claims that may
-// be merged are merged, as long as no cycle appears.
+// Greedy claims: in the order of targets, the partition hook claims its sub-graphs, and then each rule claims its
+// matches, from the results upwards. Then claims that may be merged are merged, as long as no cycle appears.
 #ifndef BYOC_CORE_COLLAGE_GREEDY_H_
 #define BYOC_CORE_COLLAGE_GREEDY_H_
 

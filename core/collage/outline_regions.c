@@ -19,6 +19,8 @@ static bool mark_match(byoc_function_t *function, const byoc_candidate_t *candid
   return byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_PRIMITIVE, 1) &&
          (candidate->composite == NULL ||
           byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_COMPOSITE, candidate->composite)) &&
+         (!byoc_rule_is_claim(candidate->definition) ||
+          byoc_attributes_set_string(attributes, BYOC_ATTRIBUTE_CLAIM, candidate->definition->name)) &&
          (candidate->match_number == 0 ||
           byoc_attributes_set_int(attributes, BYOC_ATTRIBUTE_MATCH, candidate->match_number));
 }

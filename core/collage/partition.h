@@ -6,6 +6,8 @@
 //   merge-regions      neighbours that their first target claims together become one region, never closing a cycle
 //   partition          each region becomes a function marked Compiler
 //
+// Claims of partition hooks (core/collage/hook_claims.h) are not among them.
+//
 // A build does the same in one go (core/collage/place.h).
 #ifndef BYOC_CORE_COLLAGE_PARTITION_H_
 #define BYOC_CORE_COLLAGE_PARTITION_H_

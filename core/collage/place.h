@@ -37,10 +37,11 @@ typedef struct byoc_placement_t {
 void byoc_placement_init(byoc_placement_t *placement, byoc_allocator_t allocator);
 void byoc_placement_deinit(byoc_placement_t *placement);
 
-// Partitions every graph function without a Compiler attribute, block by block. In the order of `targets`, each rule
-// claims its matches, from the results upwards. Claims that may be merged are merged, as long as no cycle appears. Each
-// claim becomes a function (attributes Compiler, Target: index in the list, Composite for pattern matches, Primitive)
-// with one call in its place. A node is not proposed again to a target that declined it (BYOC_ATTRIBUTE_DECLINED_BY).
+// Partitions every graph function without a Compiler attribute, block by block. In the order of `targets`, the
+// partition hook claims its sub-graphs, and each rule claims its matches, from the results upwards. Claims that may be
+// merged are merged, as long as no cycle appears. Each claim becomes a function (attributes Compiler, Target: index in
+// the list, Composite for pattern matches, Primitive) with one call in its place. A node is not proposed again to a
+// target that declined it (BYOC_ATTRIBUTE_DECLINED_BY).
 byoc_status_t byoc_place_greedy(byoc_graph_module_t *module, const byoc_target_list_t *targets, byoc_diag_t *diag,
                                 byoc_placement_t *placement);
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/collage/constraint.h"
 #include "core/collage/cover.h"
 #include "core/collage/exact_region.h"
 #include "core/collage/plan_json.h"
@@ -154,6 +155,49 @@ static bool leave_open(const byoc_problem_t *problem, const byoc_plan_region_t *
   return true;
 }
 
+// ---- what was given back ----
+
+// Is the node in a region that this target keeps?
+static bool is_kept(const byoc_plan_block_t *block, uint32_t target, uint32_t node) {
+  for (size_t i = 0; i < block->regions.count; ++i) {
+    const byoc_plan_region_t *region = &block->regions.data[i];
+    for (uint32_t k = 0; region->target == target && !region->falls_back && k < region->node_count; ++k) {
+      if (region->nodes[k] == node) return true;
+    }
+  }
+  return false;
+}
+
+static bool add_decline(const replay_t *r, byoc_node_t *node, int64_t target) {
+  size_t count = 0;
+  const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
+  int64_t *targets = byoc_allocate(r->allocator, count + 1, sizeof(*targets));
+  if (targets == NULL) return false;
+  if (count > 0) memcpy(targets, known, count * sizeof(*targets));
+  targets[count] = target;
+  const bool ok = byoc_attributes_set_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, targets, count + 1);
+  byoc_free(r->allocator, targets);
+  return ok;
+}
+
+// A partition hook that was asked again claimed the rest of what it gave back. It claims the same now if it is told of
+// the nodes at once.
+static byoc_status_t tell_hooks(const replay_t *r, const byoc_problem_t *problem, const byoc_plan_block_t *block) {
+  for (size_t i = 0; i < block->regions.count; ++i) {
+    const byoc_plan_region_t *region = &block->regions.data[i];
+    const byoc_target_t *target = region->falls_back ? find_target(r, region->target) : NULL;
+    if (target == NULL || target->kind->backend == NULL || target->kind->backend->partition == NULL) continue;
+    for (uint32_t k = 0; k < region->node_count; ++k) {
+      byoc_node_t *node = problem->flow.nodes[region->nodes[k]];
+      if (is_kept(block, region->target, region->nodes[k]) || !byoc_target_may_take(target, node)) continue;
+      if (!add_decline(r, node, target->index)) return byoc_diag_out_of_memory(r->diag);
+    }
+  }
+  return BYOC_OK;
+}
+
+// ---- choosing ----
+
 static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
   const byoc_plan_block_t *block = find_block(r, problem);
   if (block == NULL || block->hash != problem->hash) {
@@ -162,6 +206,7 @@ static byoc_status_t choose(const replay_t *r, byoc_problem_t *problem) {
     byoc_diag_hint(r->diag, "make one with byoc explain MODEL --save-plan FILE");
     return BYOC_INVALID_DATA;
   }
+  BYOC_RETURN_IF_ERROR(tell_hooks(r, problem, block));
   BYOC_RETURN_IF_ERROR(collect(r, problem));
   for (size_t i = 0; i < block->regions.count; ++i) {
     uint32_t candidate = 0;

@@ -2,6 +2,7 @@
 // Builds the tree of rules of a target and applies it.
 #include "core/collage/rules.h"
 
+#include "core/collage/hook_claims.h"
 #include "core/collage/rules_internal.h"
 #include "core/ir/virtual_device.h"
 
@@ -191,6 +192,19 @@ static byoc_status_t rule_for_target(const byoc_target_t *target, const byoc_col
   return rule ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+// The claims of the target's partition hook.
+static byoc_status_t collect_claims(byoc_candidates_t *list, const byoc_dataflow_t *flow, const byoc_target_t *target,
+                                    byoc_diag_t *diag) {
+  const byoc_hook_claims_t *claims = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_hook_claims_of(list, flow, target, diag, &claims));
+  for (size_t i = 0; i < claims->count; ++i) {
+    const byoc_candidate_t candidate = byoc_hook_claim_candidate(&claims->items[i], target);
+    byoc_candidate_t *made = NULL;
+    BYOC_RETURN_IF_ERROR(byoc_candidates_add(list, &candidate, diag, &made));
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_dataflow_t *flow,
                                       const byoc_target_list_t *targets, const byoc_collect_options_t *options,
                                       byoc_diag_t *diag) {
@@ -200,6 +214,7 @@ byoc_status_t byoc_candidates_collect(byoc_candidates_t *list, const byoc_datafl
     BYOC_RETURN_IF_ERROR(rule_for_target(target, options, &list->arena, diag, &rule));
     uint32_t enumerated = target->kind->backend != NULL ? byoc_collect_limits(options).max_nodes : 0;
     BYOC_RETURN_IF_ERROR(apply_for(rule, target, enumerated, flow, list, diag));
+    BYOC_RETURN_IF_ERROR(collect_claims(list, flow, target, diag));
   }
   return BYOC_OK;
 }

@@ -18,7 +18,8 @@
 //
 // In addition, the target's regions of greedy partitioning are candidates, so that with one backend no plan is worse
 // than the greedy one. So are the halves of these, their halves and so on, down to the size that is enumerated. The
-// accept hook is asked once for each region and its reason is kept (byoc_candidates_t.refusals).
+// claims of the backend's partition hook (core/collage/hook_claims.h) are candidates as they are. The accept hook is
+// asked once for each region and its reason is kept (byoc_candidates_t.refusals).
 //
 // Example:
 //   byoc_candidates_t list;

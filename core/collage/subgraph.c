@@ -105,7 +105,13 @@ bool byoc_subgraph_make(byoc_subgraph_space_t *space, byoc_arena_t *arena, const
 }
 
 bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_t *inside) {
-  if (inside->count < 2) return true;
+  byoc_subgraph_detour_t detour;
+  return !byoc_subgraph_detour(space, inside, &detour);
+}
+
+bool byoc_subgraph_detour(byoc_subgraph_space_t *space, const byoc_index_set_t *inside,
+                          byoc_subgraph_detour_t *out_detour) {
+  if (inside->count < 2) return false;
   const byoc_dataflow_t *flow = space->flow;
   uint32_t last = inside->items[inside->count - 1], depth = 0;
   mark_inside(space, inside);
@@ -114,18 +120,25 @@ bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_
     uint32_t node = inside->items[i];
     for (uint32_t e = flow->successor_offsets[node]; e < flow->successor_offsets[node + 1]; ++e) {
       uint32_t user = flow->successors[e];
-      if (user < last && !is_inside(space, user) && see(space, user)) space->stack[depth++] = user;
+      if (user >= last || is_inside(space, user) || !see(space, user)) continue;
+      space->numbers[user] = node; // where its path left
+      space->stack[depth++] = user;
     }
   }
   while (depth > 0) {
     uint32_t node = space->stack[--depth];
     for (uint32_t e = flow->successor_offsets[node]; e < flow->successor_offsets[node + 1]; ++e) {
       uint32_t user = flow->successors[e];
-      if (is_inside(space, user)) return false;
-      if (user < last && see(space, user)) space->stack[depth++] = user;
+      if (is_inside(space, user)) {
+        *out_detour = (byoc_subgraph_detour_t){space->numbers[node], node, user};
+        return true;
+      }
+      if (user >= last || !see(space, user)) continue;
+      space->numbers[user] = space->numbers[node];
+      space->stack[depth++] = user;
     }
   }
-  return true;
+  return false;
 }
 
 const char *byoc_subgraph_invalid(byoc_subgraph_space_t *space, const byoc_subgraph_t *graph,

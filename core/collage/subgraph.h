@@ -53,4 +53,14 @@ const char *byoc_subgraph_invalid(byoc_subgraph_space_t *space, const byoc_subgr
 // set.
 bool byoc_subgraph_is_convex(byoc_subgraph_space_t *space, const byoc_index_set_t *inside);
 
+// A path that leaves a set and comes back.
+typedef struct byoc_subgraph_detour_t {
+  uint32_t left;    // the node inside behind which it leaves
+  uint32_t through; // the last node outside
+  uint32_t back;    // the node inside that reads it
+} byoc_subgraph_detour_t;
+// Finds such a path; false if the set is convex.
+bool byoc_subgraph_detour(byoc_subgraph_space_t *space, const byoc_index_set_t *inside,
+                          byoc_subgraph_detour_t *out_detour);
+
 #endif // BYOC_CORE_COLLAGE_SUBGRAPH_H_

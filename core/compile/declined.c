@@ -7,11 +7,21 @@
 typedef struct decline_t {
   int64_t target;
   int64_t *targets; // space for all of them
+  byoc_node_t *const *nodes;
+  size_t node_count;
 } decline_t;
+
+static bool is_declined(const decline_t *decline, const byoc_node_t *node) {
+  for (size_t i = 0; i < decline->node_count; ++i) {
+    if (decline->nodes[i] == node) return true;
+  }
+  return decline->nodes == NULL;
+}
 
 static bool mark_declined(void *self, byoc_node_t *node) {
   const decline_t *decline = self;
   if (node->callee != NULL) return byoc_block_walk(node->callee->body, mark_declined, self);
+  if (!is_declined(decline, node)) return true;
   size_t count = 0;
   const int64_t *known = byoc_attributes_ints(&node->attributes, BYOC_ATTRIBUTE_DECLINED_BY, &count);
   for (size_t i = 0; i < count; ++i) {
@@ -23,9 +33,9 @@ static bool mark_declined(void *self, byoc_node_t *node) {
          byoc_attributes_set_int(&node->attributes, BYOC_ATTRIBUTE_OPEN, 1);
 }
 
-bool byoc_mark_declined(byoc_block_t *block, const byoc_target_t *target, size_t target_count,
-                        byoc_allocator_t allocator) {
-  decline_t decline = {.target = target->index};
+bool byoc_mark_declined(byoc_block_t *block, byoc_node_t *const *nodes, size_t node_count, const byoc_target_t *target,
+                        size_t target_count, byoc_allocator_t allocator) {
+  decline_t decline = {.target = target->index, .nodes = nodes, .node_count = node_count};
   decline.targets = byoc_allocate(allocator, target_count + 1, sizeof(*decline.targets));
   const bool ok = decline.targets != NULL && byoc_block_walk(block, mark_declined, &decline);
   byoc_free(allocator, decline.targets);

@@ -191,7 +191,8 @@ static byoc_status_t put_back(pipeline_t *p, const byoc_codegen_result_t *result
             byoc_block_walk(function->body, mark_callee_inline, NULL);
   if (result->answer == BYOC_CODEGEN_HANDED_BACK) ok = ok && byoc_mark_answered(function->body);
   if (result->answer == BYOC_CODEGEN_DECLINED) {
-    ok = ok && byoc_mark_declined(function->body, target, p->options->targets->targets.count, p->allocator);
+    ok = ok && byoc_mark_declined(function->body, result->nodes, result->node_count, target,
+                                  p->options->targets->targets.count, p->allocator);
     p->declined_count += 1;
     ok = ok && note_declined(p->result, function->name, result->reason);
     BYOC_RETURN_IF_ERROR(mark_region_declined(p, function, result->reason));

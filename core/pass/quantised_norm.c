@@ -16,7 +16,7 @@ typedef struct fold_t {
   bool turns;   // a factor is not above 0: its channel's weights change
 } fold_t;
 
-// The only reader of the product is the normalisation of its channels.
+// The only reader of the product is the normalisation of its channels, and its weights are bytes.
 static bool read_fold(const byoc_node_t *norm, fold_t *fold) {
   byoc_node_t *node = byoc_has_operand(norm, 0) ? byoc_value_open_producer(norm->operands[0]) : NULL;
   if (node == NULL || node->block != norm->block || norm->operands[0]->uses.count != 1) return false;
@@ -25,6 +25,7 @@ static bool read_fold(const byoc_node_t *norm, fold_t *fold) {
   if (p->kind == BYOC_QUANTISED_TRANSPOSED && byoc_node_int(node, "group") != 1) return false;
   if (p->kind == BYOC_QUANTISED_GEMM && byoc_node_float(node, "beta") != 1) return false;
   fold->axis = p->kind == BYOC_QUANTISED_CONV || p->turns ? 0 : 1;
+  if (!byoc_dtype_is_byte(p->w.bytes->type->dtype)) return false;
   return p->channels > 0 && byoc_read_batch_norm(norm, p->channels, &fold->norm) &&
          byoc_value_is_constant(p->w.scale) && (p->w.zero == NULL || byoc_value_is_constant(p->w.zero));
 }

@@ -139,6 +139,13 @@ static byoc_status_t check_answers(const byoc_codegen_t *session, byoc_diag_t *d
   return BYOC_OK;
 }
 
+// Moves the list of declined nodes, or NULL, to the report.
+static bool keep_nodes(byoc_codegen_report_t *report, byoc_codegen_result_t *result) {
+  if (result->nodes == NULL) return true;
+  result->nodes = byoc_arena_copy(&report->arena, result->nodes, result->node_count * sizeof(*result->nodes));
+  return result->nodes != NULL;
+}
+
 // Moves a text, or NULL, to the report.
 static bool keep(byoc_codegen_report_t *report, const char **text) {
   if (*text == NULL) return true;
@@ -152,7 +159,8 @@ static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
   if (!byoc_vector_reserve(&report->results, allocator, session->function_count)) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < session->function_count; ++i) {
     byoc_codegen_result_t result = session->results[i];
-    if (!keep(report, &result.reason) || !keep(report, &result.precision) || !keep(report, &result.lapse)) {
+    if (!keep(report, &result.reason) || !keep(report, &result.precision) || !keep(report, &result.lapse) ||
+        !keep_nodes(report, &result)) {
       return byoc_diag_out_of_memory(diag);
     }
     report->results.data[report->results.count++] = result;

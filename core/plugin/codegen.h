@@ -34,13 +34,15 @@ typedef enum byoc_codegen_answer_t {
   BYOC_CODEGEN_UNANSWERED,
   BYOC_CODEGEN_BOUND,       // packed or JSON: a runtime module names it; becomes extern
   BYOC_CODEGEN_HANDED_BACK, // its rewritten body replaces its calls
-  BYOC_CODEGEN_DECLINED,    // its original body goes back, and the next backend may claim it
+  BYOC_CODEGEN_DECLINED,    // its original body goes back, and the next backend may claim it, or some of its nodes
 } byoc_codegen_answer_t;
 
 typedef struct byoc_codegen_result_t {
   byoc_function_t *function;
   byoc_codegen_answer_t answer;
-  const char *reason;            // DECLINED
+  const char *reason;        // DECLINED
+  byoc_node_t *const *nodes; // DECLINED: only these, of the function and its composites; NULL: all
+  size_t node_count;
   const char *precision, *lapse; // of report_precision; NULL: it was not called, there is none
 } byoc_codegen_result_t;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The codegen table: answers, modules and services of one run of a generate hook.
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/foreign.h"
@@ -164,6 +165,55 @@ static int32_t decline(byoc_codegen_t *codegen, byoc_function_t *function, const
   }
   byoc_session_answer(codegen, index, BYOC_CODEGEN_DECLINED);
   return BYOC_OK;
+}
+
+typedef struct find_t {
+  const byoc_node_t *node;
+  bool is_found;
+} find_t;
+
+// Looks for a node in a function and in those that it calls; goes on as long as it is not found.
+static bool is_another(void *self, byoc_node_t *node) {
+  find_t *find = self;
+  find->is_found = find->is_found || node == find->node;
+  if (!find->is_found && node->callee != NULL) (void)byoc_block_walk(node->callee->body, is_another, find);
+  return !find->is_found;
+}
+
+static byoc_status_t take_nodes(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *const *nodes,
+                                uint64_t node_count, const char *reason, byoc_codegen_result_t *result,
+                                byoc_diag_t *diag) {
+  if (nodes == NULL || node_count == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "single nodes of function '%s' are declined, but none is named",
+                           function->name);
+  }
+  for (uint64_t i = 0; i < node_count; ++i) {
+    find_t find = {.node = nodes[i]};
+    if (nodes[i] != NULL) (void)byoc_block_walk(function->body, is_another, &find);
+    if (find.is_found && nodes[i]->callee == NULL) continue;
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "node %llu of the %llu that are declined, counted from 0, is no operator of function '%s'",
+                           (unsigned long long)i, (unsigned long long)node_count, function->name);
+  }
+  char first[160], more[48] = "";
+  byoc_node_describe(nodes[0], first, sizeof(first));
+  if (node_count > 1) snprintf(more, sizeof(more), " and %llu more", (unsigned long long)(node_count - 1));
+  result->nodes = byoc_arena_copy(&codegen->arena, nodes, (size_t)node_count * sizeof(*nodes));
+  result->node_count = (size_t)node_count;
+  result->reason =
+      byoc_arena_format(&codegen->arena, "%.*s (%s%s)", MAX_REASON_BYTES, reason != NULL ? reason : "", first, more);
+  return result->nodes != NULL && result->reason != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static int32_t decline_nodes(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *const *nodes,
+                             uint64_t node_count, const char *reason) {
+  byoc_diag_t diag = {0};
+  const int64_t index = byoc_session_claim(codegen, function, &diag);
+  if (index < 0) return byoc_session_settle(codegen, diag.status, &diag);
+  const byoc_status_t status =
+      take_nodes(codegen, function, nodes, node_count, reason, &codegen->results[index], &diag);
+  if (status == BYOC_OK) byoc_session_answer(codegen, index, BYOC_CODEGEN_DECLINED);
+  return byoc_session_settle(codegen, status, &diag);
 }
 
 // ---- modules ----
@@ -416,6 +466,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .wants_source = wants_source,
       .cpu_vendor = cpu_vendor,
       .report_precision = report_precision,
+      .decline_nodes = decline_nodes,
   };
   return &api;
 }

@@ -45,7 +45,8 @@
 // exception, or runs longer than BYOC_HOOK_TIMEOUT seconds (300) without a call of the host, byoc ends with exit code 1
 // and a message that names the hook. Only logging, progress, answers, edits and services count as such calls, not reads
 // of the graph and allocations. A search for the cheapest plan leaves out the candidate of such a generate hook, and
-// does without the costs of such a state_costs or state_target_costs hook.
+// does without the costs of such a state_costs or state_target_costs hook. Each plan does without the claims of such a
+// partition hook.
 #ifndef BYOC_PLUGIN_H_
 #define BYOC_PLUGIN_H_
 
@@ -261,7 +262,8 @@ typedef struct byoc_graph_api_t {
 // ---------------------------------------------------------------------------------------------------------------------
 // Rules: the parts of a graph that a backend can claim.
 
-// The view of `accept`. For a pattern rule the region is the whole match; for a group rule it is one node.
+// The view of `accept`. For a pattern rule the region is the whole match; for a group rule it is one node. The nodes
+// are those of the model: the graph table reads their neighbours (value_producer, value_user) too.
 typedef struct byoc_region_api_t {
   byoc_header_t header;
   const byoc_target_t *(*target)(const byoc_region_t *region);
@@ -563,10 +565,10 @@ typedef struct byoc_codegen_api_t {
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
-  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline, and bind_kernels of
-  // byoc/device_plugin.h. BYOC_INVALID_ARGUMENT for a second answer, for an answer by the prepare hook, for a function
-  // that is not one of these, for a symbol that is not a C identifier, and for a constant whose type and size do not
-  // fit; BYOC_INVALID_DATA for a text that is not JSON.
+  // Each function is answered by exactly one of: bind_packed, add_json, edit->hand_back, decline, decline_nodes, and
+  // bind_kernels of byoc/device_plugin.h. BYOC_INVALID_ARGUMENT for a second answer, for an answer by the prepare hook,
+  // for a function that is not one of these, for a symbol that is not a C identifier, and for a constant whose type and
+  // size do not fit; BYOC_INVALID_DATA for a text that is not JSON.
   int32_t (*bind_packed)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_packed_binding_t *binding);
   int32_t (*add_json)(byoc_codegen_t *codegen, byoc_function_t *function, const byoc_json_module_t *module);
   // Gives the function back to the next backend in line, with the reason.
@@ -626,6 +628,12 @@ typedef struct byoc_codegen_api_t {
   // precision of its operators' types. BYOC_INVALID_ARGUMENT for a function that is not one of these.
   int32_t (*report_precision)(byoc_codegen_t *codegen, const byoc_function_t *function, const char *precision,
                               const char *lapse);
+  // Since minor 5. One more answer: gives single nodes of the function back, with the reason. All its nodes are placed
+  // again, as after `decline`, but the target may take the others again: the hook then gets them in functions without
+  // these nodes. `nodes` are of the function, or of Composite functions that it calls. BYOC_INVALID_ARGUMENT as for the
+  // other answers, if there are none, and for a node that is not of the function.
+  int32_t (*decline_nodes)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *const *nodes,
+                           uint64_t node_count, const char *reason);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -703,6 +711,59 @@ struct byoc_cost_query_t {
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Claims of a backend that looks at the whole graph (since minor 5). They are candidates beside the matches of its
+// rules. Greedy plans take a target's claims before its matches, in the order in which they were made. Plans by cost
+// take a claim if it is part of the cheapest plan. Claims may overlap, also those of one target: no node is taken
+// twice.
+//
+// Example:
+//   static int32_t partition(void *self, const byoc_partition_query_t *query) {
+//     byoc_node_t *taken[MOST_NODES];
+//     uint64_t count = 0;
+//     for (uint64_t i = 0; i < query->node_count && count < MOST_NODES; ++i) {
+//       byoc_node_t *node = query->nodes[i];
+//       if (!query->may_take(query, node)) continue;
+//       if (fits_on_chip(node)) taken[count++] = node;
+//       else (void)query->decline(query, node, "it does not fit on the chip");
+//     }
+//     return count > 0 ? query->claim(query, "demo.block", 0, taken, count) : BYOC_OK;
+//   }
+//
+// The host checks each claim. All its nodes are nodes of the query, each is listed once, and no path leaves the claim
+// and comes back. The user is warned of a claim that is wrong, and it is not used; the others are. A claim becomes one
+// function, of which no part is taken and which is joined with no neighbour. It has the attributes Compiler and Claim.
+
+#define BYOC_ATTRIBUTE_CLAIM "Claim" // string, of the function of a claim: the name that the hook gave
+
+// A question of the host: the claims in one block. All of it lives until the hook returns.
+typedef struct byoc_partition_query_t byoc_partition_query_t;
+struct byoc_partition_query_t {
+  byoc_header_t header;
+  const byoc_target_t *target; // with the options of this build
+  const byoc_graph_module_t *module;
+  const byoc_function_t *function; // the function with the block: the model's main function, as a rule
+  // All nodes of the block after simplification, in topological order. The block is the function's body, or the body of
+  // a branch or a loop in it; the host asks about each.
+  byoc_node_t *const *nodes;
+  uint64_t node_count;
+  // 1 if the target may claim the node. 0 for calls, for nodes that the model binds to another target or device, for
+  // nodes that this target's hooks declined earlier in this build, and for what is not a node of the query. A claim
+  // with such a node of the query is not used; byoc explain shows the reason.
+  int32_t (*may_take)(const byoc_partition_query_t *query, const byoc_node_t *node);
+  // Claims nodes, in any order. `name` is "<target>.<what>", of letters, digits and ._- (copied). `flags`: those of
+  // BYOC_RULE_PASS_CONSTANTS and BYOC_RULE_BY_COST that are to hold for the claim. BYOC_OK: the claim is recorded. The
+  // host checks it later. BYOC_OUT_OF_MEMORY: the answers of the query take more than 64 KiB and 256 bytes per node of
+  // the block. Each takes its text, 4 bytes per node of it, and 16 bytes; that failure is kept and fails the hook.
+  int32_t (*claim)(const byoc_partition_query_t *query, const char *name, uint32_t flags, byoc_node_t *const *nodes,
+                   uint64_t node_count);
+  // Says why the target does not claim a node, for byoc explain (copied; up to 240 bytes). The statuses are those of
+  // `claim`; BYOC_INVALID_ARGUMENT: it is not a node of the query, or the reason is not printable text.
+  int32_t (*decline)(const byoc_partition_query_t *query, const byoc_node_t *node, const char *reason);
+  // Records why the hook fails (copied); returns `status`.
+  int32_t (*error)(const byoc_partition_query_t *query, int32_t status, const char *message);
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The two sides.
 
 typedef struct byoc_host_t byoc_host_t;
@@ -770,13 +831,18 @@ typedef struct byoc_backend_t {
   int32_t (*runs_on_device)(void *self, const byoc_target_t *target);
   // Since minor 5; optional. States the costs of functions of this target, several at once. Plans by cost use them
   // instead of measuring or estimating. Equal functions and options get equal costs, alone and among others. The host
-  // calls it, and the next hook, in a child process: changes of the plugin's memory are lost, and threads that the
+  // calls it, and the next two hooks, in a child process: changes of the plugin's memory are lost, and threads that the
   // plugin started before do not exist there. If a hook fails, crashes or states an impossible figure, the user is
   // warned, and the target is measured or estimated.
   int32_t (*state_costs)(void *self, const byoc_cost_query_t *query);
   // Since minor 5; optional. States what entering and leaving the target costs, and the least region that is worth it.
   // Any status but BYOC_OK is a failure.
   int32_t (*state_target_costs)(void *self, const byoc_target_t *target, byoc_target_costs_t *out_costs);
+  // Since minor 5; optional. Claims sub-graphs of a whole block, beside what the rules match. The host calls it once
+  // for each block and target of a placement, in a child process, as it calls state_costs. The same block and options
+  // get the same claims. If the hook fails or crashes, the user is warned, and none of its claims for that block are
+  // used.
+  int32_t (*partition)(void *self, const byoc_partition_query_t *query);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

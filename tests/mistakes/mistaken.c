@@ -97,6 +97,12 @@ static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_
   return BYOC_OK;
 }
 
+static int32_t partition(void *self, const byoc_partition_query_t *query) {
+  (void)self, (void)query;
+  mistaken_deed("partition");
+  return BYOC_OK;
+}
+
 // The trial of the plugin calls it too, but nothing was generated there.
 static void destroy(void *self) {
   (void)self;
@@ -124,7 +130,8 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *given, byoc_plug
                                    .rule_stride = sizeof(rules[i]),
                                    .relative_error = relative_error,
                                    .state_costs = state_costs,
-                                   .state_target_costs = state_target_costs};
+                                   .state_target_costs = state_target_costs,
+                                   .partition = partition};
     rows[i] = &backends[i];
   }
   backends[PLAIN].prepare = prepare;

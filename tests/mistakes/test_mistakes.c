@@ -60,7 +60,7 @@ static void test_mistakes(void **state) {
   assert_int_equal(wrong, 0);
 }
 
-// The search calls accept in this process, and generate and the hooks about costs in children.
+// The search calls accept in this process, and generate and the hooks about costs and claims in children.
 static void test_hooks_are_contained_by_the_search(void **state) {
   (void)state;
   static const row_t rows[] = {
@@ -74,6 +74,9 @@ static void test_hooks_are_contained_by_the_search(void **state) {
       {"generate:print and crash", .message = "(Aborted), having printed: assertion failed: x > 0"},
       {"state_costs:overflow", .message = "cannot be used: the plugin mistaken 1.0 crashed in its hook state_costs"},
       {"state_costs:hang", .message = "has neither called the host nor come back from its hook state_costs for the"},
+      {"partition:overflow", .message = "cannot be used: the plugin mistaken 1.0 crashed in its hook partition"},
+      {"partition:hang", .message = "has neither called the host nor come back from its hook partition for the"},
+      {"partition:_exit", .message = "the plugin mistaken 1.0 called _exit() in its hook partition"},
       {"state_target_costs:_exit", .message = "the plugin mistaken 1.0 called _exit() in its hook state_target_costs"},
   };
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {

@@ -109,6 +109,15 @@ static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_
   return status;
 }
 
+static int32_t partition(void *self, const byoc_partition_query_t *query) {
+  const watched_t *w = self;
+  char text[160];
+  enter(w, text, sizeof(text), "partition", NULL);
+  const int32_t status = w->original->partition(w->original->self, query);
+  leave(w, text);
+  return status;
+}
+
 // accept(self, region) of one rule: all rules share `self`, so each has a function of its own, made by libffi.
 static void accept(ffi_cif *cif, void *result, void **arguments, void *rule) {
   (void)cif;
@@ -160,6 +169,7 @@ static void watch_kind(watched_t *w, check_t *check, const hook_watch_t *watch, 
   w->backend.runs_on_device = original->runs_on_device != NULL ? runs_on_device : NULL;
   w->backend.state_costs = original->state_costs != NULL ? state_costs : NULL;
   w->backend.state_target_costs = original->state_target_costs != NULL ? state_target_costs : NULL;
+  w->backend.partition = original->partition != NULL ? partition : NULL;
 }
 
 static const byoc_target_kind_t *look_up(const void *self, const char *name) {

@@ -89,6 +89,9 @@
 #ifndef STATED_NS // of function `i` of `query`
 #define STATED_NS 10.0
 #endif
+#ifndef CLAIM // statements of the partition hook; `query` is the question
+#define CLAIM
+#endif
 #ifndef WORKSPACE_BYTES
 #define WORKSPACE_BYTES 0
 #endif
@@ -172,6 +175,12 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
   return BYOC_OK;
 }
 
+static int32_t partition(void *self, const byoc_partition_query_t *query) {
+  (void)self, (void)query;
+  CLAIM
+  return BYOC_OK;
+}
+
 static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .target = "bad",
                                        .description = DESCRIPTION,
@@ -184,7 +193,8 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .rule_stride = sizeof(rules[0]),
                                        .generate = GENERATE,
                                        .relative_error = RELATIVE_ERROR,
-                                       .state_costs = state_costs};
+                                       .state_costs = state_costs,
+                                       .partition = partition};
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
   static const byoc_backend_t *const backends[] = {&backend};

@@ -428,6 +428,17 @@ static int32_t state_target_costs(void *self, const byoc_target_t *target, byoc_
   out_costs->least_operators = 1;
   return BYOC_OK;
 }
+
+// Claims nothing, after a look at each node.
+static int32_t partition(void *self, const byoc_partition_query_t *query) {
+  (void)self;
+  for (uint64_t i = 0; i < query->node_count; ++i) {
+    if (query->may_take(query, query->nodes[i]) && host->graph->node_operator(query->nodes[i])[0] == '\0') {
+      return query->error(query, BYOC_INTERNAL, "a node has no operator");
+    }
+  }
+  return BYOC_OK;
+}
 #endif
 
 static byoc_backend_t backend = {
@@ -450,6 +461,7 @@ static byoc_backend_t backend = {
 #if BYOC_ABI_MINOR >= 5
     .state_costs = state_costs,
     .state_target_costs = state_target_costs,
+    .partition = partition,
 #endif
 };
 

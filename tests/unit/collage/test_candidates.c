@@ -185,6 +185,27 @@ static void borders_and_validity(void **state) {
   byoc_arena_deinit(&arena);
 }
 
+static void a_detour_is_told_by_its_nodes(void **state) {
+  (void)state;
+  // 0 → 1 → 2 → 3 → 4 and 0 → 5
+  static const byoc_dataflow_edge_t edges[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {0, 5}};
+  static const uint32_t ends[] = {0, 3, 4}, apart[] = {4, 5};
+  byoc_diag_t diag = {0};
+  byoc_dataflow_t flow;
+  byoc_subgraph_space_t space;
+  byoc_subgraph_detour_t detour = {0};
+  byoc_test_flow_make(&flow, 6, edges, 5);
+  byoc_test_ok(byoc_subgraph_space_init(&space, &flow, byoc_allocator_system(), &diag), &diag);
+  assert_true(byoc_subgraph_detour(&space, &(byoc_index_set_t){.items = ends, .count = 3}, &detour));
+  assert_int_equal(detour.left, 0);
+  assert_int_equal(detour.through, 2);
+  assert_int_equal(detour.back, 3);
+  assert_false(byoc_subgraph_detour(&space, &(byoc_index_set_t){.items = ends + 1, .count = 2}, &detour));
+  assert_false(byoc_subgraph_detour(&space, &(byoc_index_set_t){.items = apart, .count = 2}, &detour));
+  byoc_subgraph_space_deinit(&space);
+  byoc_test_flow_destroy(&flow);
+}
+
 // ---- rules (row C2) ----
 
 static const char *const chain = "module {\n"
@@ -576,6 +597,7 @@ int main(void) {
       cmocka_unit_test(sets_are_sets),
       cmocka_unit_test(nested_reads_count_for_the_owner),
       cmocka_unit_test(borders_and_validity),
+      cmocka_unit_test(a_detour_is_told_by_its_nodes),
       cmocka_unit_test(every_alternative_is_a_candidate),
       cmocka_unit_test(hooks_are_asked_once_and_their_reason_kept),
       cmocka_unit_test(verdicts_are_about_bindings),

@@ -542,6 +542,32 @@ static void probe_declined_twice(const byoc_host_t *host, byoc_codegen_t *codege
   assert_int_equal(host->codegen->decline(codegen, function, "again"), BYOC_INVALID_ARGUMENT);
 }
 
+static void probe_declined_nodes(const byoc_host_t *host, byoc_codegen_t *codegen, void *argument) {
+  byoc_function_t *function = host->codegen->function_at(codegen, 0), *other = host->codegen->function_at(codegen, 1);
+  byoc_node_t *nodes[] = {host->graph->node_at(function, 0), NULL};
+  const char *const how = argument;
+  int32_t status = BYOC_OK;
+  if (strcmp(how, "none") == 0) status = host->codegen->decline_nodes(codegen, function, nodes, 0, "no room");
+  if (strcmp(how, "null") == 0) status = host->codegen->decline_nodes(codegen, function, nodes, 2, "no room");
+  if (strcmp(how, "foreign") == 0) status = host->codegen->decline_nodes(codegen, other, nodes, 1, "no room");
+  assert_int_equal(status, BYOC_INVALID_ARGUMENT);
+}
+
+static void test_bad_declined_nodes(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {
+      {"none", "single nodes of function 'first' are declined, but none is named"},
+      {"null", "node 1 of the 2 that are declined, counted from 0, is no operator of function 'first'"},
+      {"foreign", "node 0 of the 1 that are declined, counted from 0, is no operator of function 'second'"}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    run_t run;
+    begin(&run, "negate");
+    const byoc_status_t status = probe(&run, probe_declined_nodes, (void *)(uintptr_t)cases[i][0]);
+    byoc_test_error(status, BYOC_INVALID_ARGUMENT, &run.diag, cases[i][1]);
+    end(&run);
+  }
+}
+
 static void test_bad_calls(void **state) {
   (void)state;
   static const struct {
@@ -813,6 +839,7 @@ int main(void) {
       cmocka_unit_test(test_readers),
       cmocka_unit_test(test_open_dims),
       cmocka_unit_test(test_bad_calls),
+      cmocka_unit_test(test_bad_declined_nodes),
       cmocka_unit_test(test_features_and_constants),
       cmocka_unit_test(test_services),
       cmocka_unit_test(test_cache_damage),
