@@ -93,6 +93,7 @@ static void test_static_programs_run_on_aarch64(void **state) {
   (void)state;
   need("aarch64-linux-gnu-gcc qemu-aarch64");
   run_static("aarch64-linux-gnu", "", "qemu-aarch64", ROUNDING);
+  if (!byoc_test_is_long()) return;
   run_static("aarch64-linux-gnu", "-t c", "qemu-aarch64", ROUNDING);
   run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=cortex-a76'", "qemu-aarch64", ROUNDING);
   run_static("aarch64-linux-gnu", "-t 'cutlass -mcpu=portable; c -mcpu=armv8-a'", "qemu-aarch64", ROUNDING);
@@ -166,6 +167,7 @@ static void test_f16_and_bf16_are_taken_on_each_machine(void **state) {
     expect_half(types[i]);
     if (byoc_test_try_shell("command -v aarch64-linux-gnu-gcc && command -v qemu-aarch64") != 0) continue;
     for (int portable = 0; portable < 2; ++portable) {
+      if (!byoc_test_is_long() && portable != (i == 1)) continue;
       byoc_test_shell(0,
                       "byoc build half.byoc --name model --triple aarch64-linux-gnu -t 'cutlass -mcpu=%s; c' -o half.a "
                       "&& aarch64-linux-gnu-gcc " CC_FLAGS " -static " PROGRAM " half.a -lm -lpthread -o program && "
@@ -186,7 +188,7 @@ static void test_static_programs_run_on_arm(void **state) {
   (void)state;
   need("arm-linux-gnueabihf-gcc qemu-arm");
   run_static("arm-linux-gnueabihf", "", "qemu-arm", ROUNDING);
-  run_static("arm-linux-gnueabihf", "-t c", "qemu-arm", ROUNDING);
+  if (byoc_test_is_long()) run_static("arm-linux-gnueabihf", "-t c", "qemu-arm", ROUNDING);
 }
 
 // ELF files of 32 bits are linked, sealed, checked and read like others.

@@ -28,7 +28,8 @@ static size_t count_collectives(const char *kind) {
 // Columns, rows, and one sum behind each: two for each layer. Each rank has half of the weights.
 static void test_h15_two_ranks_halve_the_weights_of_bert(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 --sequence 5 -o bert.onnx && byoc build bert.onnx -o bert.so "
+  byoc_test_shell(0, "byoc-modelgen bert_base --layers 2 --sequence 5 --vocabulary 1000 -o bert.onnx && byoc build "
+                     "bert.onnx -o bert.so "
                      "&& byoc run bert.so --random --output-dir whole");
   for (int rank = 0; rank < 2; ++rank) {
     byoc_test_shell(0, "byoc build bert.onnx --shard megatron --ranks 2 --rank %d -o bert%d.so", rank, rank);
@@ -55,8 +56,10 @@ static void test_h15_two_ranks_halve_the_weights_of_bert(void **state) {
 // The caches of each rank are those of its heads.
 static void test_h15_each_rank_caches_its_heads_of_gpt2(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen gpt2_step --layers 1 --sequence 3 -o gpt2.onnx && byoc run gpt2.onnx --random "
-                     "--output-dir whole");
+  byoc_test_shell(
+      0,
+      "byoc-modelgen gpt2_step --layers 1 --sequence 3 --vocabulary 1001 -o gpt2.onnx && byoc run gpt2.onnx --random "
+      "--output-dir whole");
   byoc_test_shell(0, "byoc run --ranks 2 gpt2.onnx --shard megatron --random --expect logits=whole/logits.npy --expect "
                      "present_key_0=whole/present_key_0.npy --expect present_value_0=whole/present_value_0.npy");
   byoc_test_shell(0,

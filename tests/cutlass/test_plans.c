@@ -669,6 +669,7 @@ static void test_half(void **state) {
     ADD(conv(1, 30, 1, 1, 19, 21, 5, 2, 2), DEPTHWISE);
 #undef ADD
     for (size_t p = 0; p < count; ++p) {
+      if (p % 2 != (i == 0) && !byoc_test_is_long()) continue; // each with one of them
       problems[p].types = rows[i];
       add_case("half", &problems[p], forms[p]);
     }

@@ -31,7 +31,7 @@ static int make(const row_t *row, const char *plan) {
   char line[2048];
   snprintf(line, sizeof(line),
            "export TMPDIR=$PWD/tmp BYOC_CACHE_DIR=$PWD/cache PLUGIN=%s/%s PLAN='--plan %s' "
-           "TARGET='%s' BYOC_HOOK_TIMEOUT=%d BYOC_RUN_TIMEOUT=2 && rm -rf cache out.* bad.json queried\n%s",
+           "TARGET='%s' BYOC_HOOK_TIMEOUT=%d BYOC_RUN_TIMEOUT=2 && rm -rf cache/costs* out.* bad.json queried\n%s",
            BYOC_TEST_BUILD_DIR "/tests", row->plugin != NULL ? row->plugin : "mistakes/mistaken.so", plan,
            row->target != NULL ? row->target : "mistaken", hangs ? 1 : 300,
            row->command != NULL ? row->command : usual);

@@ -16,7 +16,7 @@
 
 #include "byoc/artifact.h"
 
-enum { MOST_PORTS = 128, VOCABULARY = 50257 };
+enum { MOST_PORTS = 128, VOCABULARY = 2000 };
 
 typedef struct decoder_t {
   const byoc_artifact_t *artifact;

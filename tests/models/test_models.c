@@ -126,9 +126,13 @@ static void check_precision(const char *model, const char *values, double bf16, 
   byoc_test_shell(1, "byoc run model.so %s --rtol 1e-5 --atol %g", values, bounds[1] * 1e-3);
 }
 
+static const char *size_of_models(void) {
+  return byoc_test_is_long() ? "--layers 2" : "--layers 1 --vocabulary 2000";
+}
+
 static void test_precision(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx --layers %d --seed 3", byoc_test_is_long() ? 2 : 1);
+  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx --seed 3 %s", size_of_models());
   byoc_test_shell(0, "byoc run gpt2.onnx --target c --random --seed 9 --output-dir reference > log");
   check_precision("gpt2.onnx", "--random --seed 9 --expect logits=reference/logits.npy", 0.0125, 0.075); // of 2.5
 }
@@ -167,11 +171,10 @@ static void check_memory(const char *model, bool joins) {
 
 static void test_memory(void **state) {
   (void)state;
-  const int layers = byoc_test_is_long() ? 2 : 1;
-  byoc_test_shell(0, "byoc-modelgen gpt2_step --layers %d -o gpt2.onnx", layers);
+  byoc_test_shell(0, "byoc-modelgen gpt2_step -o gpt2.onnx %s", size_of_models());
   check_memory("gpt2.onnx", false);
   if (!byoc_test_is_long()) return;
-  byoc_test_shell(0, "byoc-modelgen bert_base --layers %d -o bert.onnx", layers);
+  byoc_test_shell(0, "byoc-modelgen bert_base -o bert.onnx %s", size_of_models());
   check_memory("bert.onnx", false);
   byoc_test_shell(0, "byoc-modelgen mobilenet_v2 -o mobilenet.onnx");
   check_memory("mobilenet.onnx", false);
@@ -192,7 +195,7 @@ static void test_memory_of_shared(void **state) {
 static void test_cache(void **state) {
   (void)state;
   static const char *const lists[] = {"c", "cutlass; c"};
-  byoc_test_shell(0, "byoc-modelgen gpt2_cached -o gpt2.onnx --layers 1 --sequence 16 --seed 3");
+  byoc_test_shell(0, "byoc-modelgen gpt2_cached -o gpt2.onnx --layers 1 --sequence 16 --vocabulary 2000 --seed 3");
   byoc_test_shell(0, "byoc build gpt2.onnx -o reference.so --target c --plan greedy");
   for (size_t i = 0; i < (byoc_test_is_long() ? sizeof(lists) / sizeof(lists[0]) : 1); ++i) {
     byoc_test_shell(0, "byoc build gpt2.onnx -o in_place.so --target '%s' --plan greedy --alias 'present_*=past_*'",

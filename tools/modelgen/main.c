@@ -20,19 +20,19 @@ const modelgen_model_t modelgen_models[] = {
     {"mobilenet_v2", "MobileNet v2 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_mobilenet_v2},
     {"shufflenet_v2", "ShuffleNet v2 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_shufflenet_v2},
     {"densenet121", "DenseNet-121 for 224x224 images, 1000 classes", 0, 0, 0, 0, 0, modelgen_build_densenet121},
-    {"bert_base", "BERT base encoder; --layers (12), --sequence tokens (128)", TAKES_LAYERS | TAKES_SEQUENCE, 12, 512,
-     128, 512, modelgen_build_bert_base},
+    {"bert_base", "BERT base encoder; --layers (12), --sequence tokens (128)",
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY, 12, 512, 128, 512, modelgen_build_bert_base},
     {"gpt2_step", "one decoding step of GPT-2; --layers (12), --sequence tokens in the cache (128)",
-     TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_step},
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY, 12, 12, 128, 1023, modelgen_build_gpt2_step},
     {"gpt2_cached",
      "the same with a cache of fixed size, of which a step writes one row; --layers, --sequence rows (128)",
-     TAKES_LAYERS | TAKES_SEQUENCE | FIXES_SEQUENCE, 12, 12, 128, 1024, modelgen_build_gpt2_cached},
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY | FIXES_SEQUENCE, 12, 12, 128, 1024, modelgen_build_gpt2_cached},
     {"gpt2_nbits", "gpt2_step with weights of four bits, by MatMulNBits of com.microsoft; --layers, --sequence",
-     TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_nbits},
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY, 12, 12, 128, 1023, modelgen_build_gpt2_nbits},
     {"gpt2_bytes", "the same with data rounded to bytes, accuracy_level 4; --layers, --sequence",
-     TAKES_LAYERS | TAKES_SEQUENCE, 12, 12, 128, 1023, modelgen_build_gpt2_bytes},
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY, 12, 12, 128, 1023, modelgen_build_gpt2_bytes},
     {"gpt2_blocked", "gpt2_nbits by DequantizeLinear in blocks, for operator set 21; --layers, --sequence",
-     TAKES_LAYERS | TAKES_SEQUENCE | NEEDS_BLOCKS, 12, 12, 128, 1023, modelgen_build_gpt2_blocked},
+     TAKES_LAYERS | TAKES_SEQUENCE | TAKES_VOCABULARY | NEEDS_BLOCKS, 12, 12, 128, 1023, modelgen_build_gpt2_blocked},
     {"greedy_decoder", "greedy decoding in a Loop with a growing cache; prompt and steps vary", 0, 0, 0, 0, 0,
      modelgen_build_greedy_decoder},
     {"detector", "one-stage detector with NonMaxSuppression for images of any size", 0, 0, 0, 0, 0,
@@ -45,7 +45,7 @@ enum { MOST_OF_AN_OPTION = 1000000 };
 
 typedef struct arguments_t {
   const char *name, *output;
-  int64_t seed, layers, sequence, batch; // -1 of the last three: not given
+  int64_t seed, layers, sequence, batch, vocabulary; // -1 of the last four: not given
   bool lists, external, done;
 } arguments_t;
 
@@ -64,6 +64,8 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
        "batch size (default: 1); 0 leaves it symbolic, named 'batch'"},
       {"layers", 0, BYOC_OPT_COUNT, &arguments->layers, "L", "number of layers"},
       {"sequence", 0, BYOC_OPT_COUNT, &arguments->sequence, "S", "sequence length; 0 leaves it symbolic"},
+      {"vocabulary", 0, BYOC_OPT_COUNT, &arguments->vocabulary, "V",
+       "words that BERT and GPT-2 know (default: as many as they do)"},
       {"external", 0, BYOC_OPT_FLAG, &arguments->external, "",
        "put the weights into FILE.onnx.data, which models of more than 2 GiB need"},
       {"list", 0, BYOC_OPT_FLAG, &arguments->lists, "", "print the names of the models, one per line"},
@@ -85,7 +87,7 @@ static byoc_status_t parse(int argc, char **argv, arguments_t *arguments, byoc_d
       .row_count = sizeof(rows) / sizeof(rows[0]),
       .more = more.data,
   };
-  *arguments = (arguments_t){.layers = -1, .sequence = -1, .batch = -1};
+  *arguments = (arguments_t){.layers = -1, .sequence = -1, .batch = -1, .vocabulary = -1};
   byoc_status_t status = more.failed ? byoc_diag_out_of_memory(diag)
                                      : byoc_options_parse(&usage, argc, argv, diag, NULL, &arguments->done);
   byoc_string_deinit(&more);
@@ -140,6 +142,8 @@ static byoc_status_t settle(const modelgen_model_t *model, const arguments_t *ar
                                     model->default_layers, model->max_layers, &gen->layers, diag));
   BYOC_RETURN_IF_ERROR(settle_count(model, "sequence", (model->takes & TAKES_SEQUENCE) != 0, arguments->sequence,
                                     model->default_sequence, model->max_sequence, &gen->sequence, diag));
+  BYOC_RETURN_IF_ERROR(settle_count(model, "vocabulary", (model->takes & TAKES_VOCABULARY) != 0, arguments->vocabulary,
+                                    0, MOST_OF_AN_OPTION, &gen->vocabulary, diag));
   if (gen->sequence > 0 || (model->takes & FIXES_SEQUENCE) == 0) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%s needs a --sequence", model->name);
 }

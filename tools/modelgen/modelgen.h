@@ -7,12 +7,6 @@
 
 #define RELU_GAIN 1.4142135f // keeps the variance over a rectifier
 
-// -1: the user did not set it; 0 for batch and sequence leaves the dimension symbolic.
-typedef struct modelgen_options_t {
-  uint64_t seed;
-  int64_t layers, sequence, batch;
-} modelgen_options_t;
-
 // How a model holds the weights of its linear layers.
 typedef enum modelgen_weights_t { IN_F32, IN_NBITS, IN_NBITS_BY_BYTES, IN_BLOCKS } modelgen_weights_t;
 
@@ -21,13 +15,15 @@ typedef struct modelgen_t {
   byoc_onnx_graph_t *graph;
   uint64_t random; // state of SplitMix64
   int64_t layers, sequence, batch;
+  int64_t vocabulary; // 0: that of the well-known model
 } modelgen_t;
 
 typedef enum modelgen_option_t {
   TAKES_LAYERS = 1,
   TAKES_SEQUENCE = 2,
   FIXES_SEQUENCE = 4,
-  NEEDS_BLOCKS = 8
+  NEEDS_BLOCKS = 8,
+  TAKES_VOCABULARY = 16
 } modelgen_option_t;
 
 typedef struct modelgen_model_t {

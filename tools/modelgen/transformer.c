@@ -97,7 +97,8 @@ static const char *make_positions(modelgen_t *gen, int64_t limit) {
 }
 
 void modelgen_build_bert_base(modelgen_t *gen) {
-  enum { VOCABULARY = 30522, POSITIONS = 512 };
+  enum { POSITIONS = 512 };
+  const int64_t vocabulary = gen->vocabulary > 0 ? gen->vocabulary : 30522;
   const char *tokens = modelgen_shape(gen, sequence_text(gen));
   byoc_onnx_graph_input(gen->graph, "input_ids", BYOC_DTYPE_I64, tokens);
   byoc_onnx_graph_input(gen->graph, "attention_mask", BYOC_DTYPE_I64, tokens);
@@ -105,7 +106,7 @@ void modelgen_build_bert_base(modelgen_t *gen) {
   add_shared(gen);
   modelgen_scalar(gen, "gelu.root", 1.41421354f);
   const char *mask = make_mask(gen);
-  const char *x = embed(gen, "embeddings.word", "input_ids", VOCABULARY);
+  const char *x = embed(gen, "embeddings.word", "input_ids", vocabulary);
   x = modelgen_binary(gen, "Add", "embeddings/Add", x, embed(gen, "embeddings.token_type", "token_type_ids", 2));
   x = modelgen_binary(gen, "Add", "embeddings/Add_1", x,
                       embed(gen, "embeddings.position", make_positions(gen, POSITIONS), POSITIONS));
@@ -189,7 +190,8 @@ static const char *project(modelgen_t *gen, modelgen_weights_t weights, const ch
 // One decoding step of GPT-2: a token comes in, the keys and values of the sequence so far come in and go out, longer
 // or with one more row written.
 static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weights) {
-  enum { VOCABULARY = 50257, POSITIONS = 1024 };
+  enum { POSITIONS = 1024 };
+  const int64_t vocabulary = gen->vocabulary > 0 ? gen->vocabulary : 50257;
   const char *past = gen->sequence == 0 ? "past" : sequence_text(gen);
   const char *present = gen->sequence == 0 ? "present" : modelgen_text(gen, "%lld", (long long)gen->sequence + 1);
   if (is_fixed) present = past;
@@ -204,9 +206,9 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weight
   if (is_nbits(weights)) byoc_onnx_model_import(gen->model, "com.microsoft", 1);
   const bool is_blocked = weights == IN_BLOCKS;
   enum { EMBEDDED = 2500 }; // weights of 0.02 on average
-  if (is_blocked) modelgen_blocked(gen, "wte.weight", VOCABULARY, WIDTH, 1, EMBEDDED);
+  if (is_blocked) modelgen_blocked(gen, "wte.weight", vocabulary, WIDTH, 1, EMBEDDED);
   const char *x = is_blocked ? modelgen_binary(gen, "Gather", "wte", "wte.weight", "input_ids")
-                             : embed(gen, "wte", "input_ids", VOCABULARY);
+                             : embed(gen, "wte", "input_ids", vocabulary);
   x = modelgen_binary(gen, "Add", "embed/Add", x, embed(gen, "wpe", "position_ids", POSITIONS));
   const char *outputs[2 * 12];
   const int64_t split[3] = {WIDTH, WIDTH, WIDTH}, swap[4] = {0, 1, 3, 2};
@@ -246,13 +248,14 @@ static void build_gpt2(modelgen_t *gen, bool is_fixed, modelgen_weights_t weight
   x = modelgen_layer_norm(gen, "ln_f", x, WIDTH, 1e-5f);
   const int64_t swap_matrix[2] = {1, 0};
   if (is_nbits(weights)) {
-    const char *logits = modelgen_nbits(gen, "lm_head", x, WIDTH, VOCABULARY, weights == IN_NBITS_BY_BYTES);
+    const char *logits = modelgen_nbits(gen, "lm_head", x, WIDTH, vocabulary, weights == IN_NBITS_BY_BYTES);
     byoc_onnx_graph_node(gen->graph, "Identity", "logits", logits, "logits");
   } else {
     const char *head = modelgen_transpose(gen, "lm_head/Transpose", "wte.weight", swap_matrix, 2);
     byoc_onnx_graph_node(gen->graph, "MatMul", "lm_head", modelgen_text(gen, "%s,%s", x, head), "logits");
   }
-  byoc_onnx_graph_output(gen->graph, "logits", BYOC_DTYPE_F32, modelgen_shape(gen, "1,50257"));
+  byoc_onnx_graph_output(gen->graph, "logits", BYOC_DTYPE_F32,
+                         modelgen_shape(gen, modelgen_text(gen, "1,%lld", (long long)vocabulary)));
   for (int64_t i = 0; i < 2 * gen->layers; i++) {
     byoc_onnx_graph_output(gen->graph, outputs[i], BYOC_DTYPE_F32, present_shape);
   }

@@ -381,13 +381,13 @@ static void compare_random(uint64_t seed, int rounds, bool has_devices) {
 
 static void the_search_equals_brute_force(void **state) {
   (void)state;
-  compare_random(2024, 10000, false);
+  compare_random(2024, byoc_test_is_long() ? 10000 : 3000, false);
 }
 
 // Row C9: copies between devices are paid once for each value and device.
 static void test_c9_the_search_with_copies_equals_brute_force(void **state) {
   (void)state;
-  compare_random(9, 3000, true);
+  compare_random(9, byoc_test_is_long() ? 3000 : 1000, true);
 }
 
 // ---- single cases ----

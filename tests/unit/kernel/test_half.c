@@ -249,7 +249,7 @@ static void run(const char *compiler, const char *flag) {
 static void portable_conversions_equal_the_interpreter(void **state) {
   (void)state;
   run("cc", "-O3");
-  if (byoc_program_exists("clang")) run("clang", "-O3");
+  if (byoc_test_is_long() && byoc_program_exists("clang")) run("clang", "-O3");
 }
 
 static void conversions_of_this_processor_equal_the_interpreter(void **state) {
