@@ -63,8 +63,8 @@ static byoc_status_t try_once(const byoc_engine_trial_t *trial, bool *found, byo
   attempt_t work = {trial, uses_engine};
   byoc_diag_t reason = {0};
   *out_grew = false;
-  const byoc_status_t status =
-      byoc_child_run(&(byoc_child_limits_t){0}, attempt, &work, found, (count + 1) * sizeof(*found), &reason);
+  const byoc_status_t status = byoc_child_run(&(byoc_child_limits_t){.contains_foreign = true}, attempt, &work, found,
+                                              (count + 1) * sizeof(*found), &reason);
   BYOC_RETURN_IF_ERROR(byoc_task_check(diag)); // the build was cancelled
   if (status != BYOC_OK) {
     byoc_log(BYOC_LOG_WARNING,

@@ -6,14 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/child.h"
-#include "core/base/task.h"
 #include "core/plugin/abi.h"
-#include "core/plugin/hygiene.h"
+#include "core/plugin/child_hook.h"
 #include "core/targets/hook.h"
-
-// A backend may simulate its chip.
-#define TIMEOUT_MS 300000
 
 // The answer of a child process; the figures of functions follow it.
 typedef struct answer_t {
@@ -118,20 +113,10 @@ static int32_t decline(const byoc_cost_query_t *query, uint32_t index, const cha
 
 static int32_t record_error(const byoc_cost_query_t *query, int32_t status, const char *message) {
   asked_t *asked = (asked_t *)(uintptr_t)query;
-  byoc_foreign_beat();
-  byoc_diag_clear(&asked->error);
-  if (status != BYOC_OK) (void)byoc_diag_error(&asked->error, BYOC_TOOL, "%s", message != NULL ? message : "no reason");
-  return status;
+  return byoc_hook_keep_error(&asked->error, status, message);
 }
 
 // ---- in this process ----
-
-static byoc_status_t end_hook(const char *name, int32_t status, const byoc_hygiene_t *before, byoc_diag_t *diag) {
-  const char *changed = byoc_hygiene_changed(before);
-  if (changed != NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the hook %s %s", name, changed);
-  if (status == BYOC_OK) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_TOOL, "the hook %s returned %d and gave no reason", name, (int)status);
-}
 
 static byoc_status_t state_functions(asked_t *asked, byoc_diag_t *diag) {
   const byoc_target_t *target = asked->query.target;
@@ -142,8 +127,7 @@ static byoc_status_t state_functions(asked_t *asked, byoc_diag_t *diag) {
   const int32_t status = backend->state_costs(backend->self, &asked->query);
   byoc_foreign_leave(&outer);
   if (asked->failure.status != BYOC_OK) return byoc_diag_adopt(diag, &asked->failure);
-  if (status != BYOC_OK && asked->error.status != BYOC_OK) return byoc_diag_adopt(diag, &asked->error);
-  return end_hook("state_costs", status, &before, diag);
+  return byoc_hook_end("state_costs", status, &asked->error, &before, diag);
 }
 
 byoc_status_t byoc_hook_state_costs_here(const byoc_target_t *target, byoc_function_t *const *functions, uint32_t count,
@@ -192,7 +176,7 @@ byoc_status_t byoc_hook_state_target_costs_here(const byoc_target_t *target, byo
   const byoc_foreign_t outer = byoc_hook_enter(target, "hook state_target_costs", NULL, NULL);
   const int32_t status = backend->state_target_costs(backend->self, target, out_costs);
   byoc_foreign_leave(&outer);
-  BYOC_RETURN_IF_ERROR(end_hook("state_target_costs", status, &before, diag));
+  BYOC_RETURN_IF_ERROR(byoc_hook_end("state_target_costs", status, NULL, &before, diag));
   return check_target_costs(out_costs, diag);
 }
 
@@ -224,12 +208,7 @@ static void answer_target(void *self, void *out) {
 
 static byoc_status_t ask(void (*body)(void *, void *), question_t *question, answer_t *answer, size_t size_bytes,
                          byoc_diag_t *diag) {
-  const byoc_child_limits_t limits = {.timeout_ms = TIMEOUT_MS, .contains_foreign = true};
-  byoc_diag_t why = {0};
-  byoc_status_t status = byoc_child_run(&limits, body, question, answer, size_bytes, &why);
-  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
-  if (status == BYOC_CANCELLED) return byoc_diag_error(diag, BYOC_TOOL, "%s", why.message); // not by this task
-  if (status != BYOC_OK) return byoc_diag_adopt(diag, &why);
+  BYOC_RETURN_IF_ERROR(byoc_hook_run_in_child(body, question, answer, size_bytes, diag));
   answer->reason[sizeof(answer->reason) - 1] = '\0';
   return answer->status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, BYOC_TOOL, "%s", answer->reason);
 }

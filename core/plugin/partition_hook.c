@@ -5,14 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/child.h"
-#include "core/base/task.h"
 #include "core/plugin/abi.h"
-#include "core/plugin/hygiene.h"
+#include "core/plugin/child_hook.h"
 #include "core/targets/hook.h"
 
-// A backend may try to compile what it claims.
-#define TIMEOUT_MS 300000
 // Room for the answers: so much, and so much for each node.
 enum { ROOM_BYTES = 65536, ROOM_BYTES_PER_NODE = 256, REASON_BYTES = 240 };
 
@@ -105,10 +101,7 @@ static int32_t decline(const byoc_partition_query_t *query, const byoc_node_t *n
 
 static int32_t record_error(const byoc_partition_query_t *query, int32_t status, const char *message) {
   asked_t *asked = (asked_t *)(uintptr_t)query;
-  byoc_foreign_beat();
-  byoc_diag_clear(&asked->error);
-  if (status != BYOC_OK) (void)byoc_diag_error(&asked->error, BYOC_TOOL, "%s", message != NULL ? message : "no reason");
-  return status;
+  return byoc_hook_keep_error(&asked->error, status, message);
 }
 
 // ---- calling the hook ----
@@ -122,11 +115,7 @@ static byoc_status_t call(asked_t *asked, byoc_diag_t *diag) {
   const int32_t status = backend->partition(backend->self, &asked->query);
   byoc_foreign_leave(&outer);
   if (asked->failure.status != BYOC_OK) return byoc_diag_error(diag, BYOC_TOOL, "%s", asked->failure.message);
-  if (status != BYOC_OK && asked->error.status != BYOC_OK) return byoc_diag_adopt(diag, &asked->error);
-  const char *changed = byoc_hygiene_changed(&before);
-  if (changed != NULL) return byoc_diag_error(diag, BYOC_INVALID_DATA, "the hook partition %s", changed);
-  if (status == BYOC_OK) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_TOOL, "the hook partition returned %d and gave no reason", (int)status);
+  return byoc_hook_end("partition", status, &asked->error, &before, diag);
 }
 
 typedef struct question_t {
@@ -181,15 +170,6 @@ static byoc_status_t read_records(const reply_t *reply, byoc_arena_t *arena, byo
   return BYOC_OK;
 }
 
-static byoc_status_t run_child(question_t *question, reply_t *reply, size_t size_bytes, byoc_diag_t *diag) {
-  const byoc_child_limits_t limits = {.timeout_ms = TIMEOUT_MS, .contains_foreign = true};
-  byoc_diag_t why = {0};
-  const byoc_status_t status = byoc_child_run(&limits, answer, question, reply, size_bytes, &why);
-  BYOC_RETURN_IF_ERROR(byoc_task_check(diag));
-  if (status == BYOC_CANCELLED) return byoc_diag_error(diag, BYOC_TOOL, "%s", why.message); // not by this task
-  return status == BYOC_OK ? BYOC_OK : byoc_diag_adopt(diag, &why);
-}
-
 static byoc_status_t ask(question_t question, bool is_here, byoc_arena_t *arena, byoc_diag_t *diag,
                          byoc_partition_answers_t *out_answers) {
   const size_t size_bytes = sizeof(reply_t) + room_of(question.block);
@@ -200,7 +180,7 @@ static byoc_status_t ask(question_t question, bool is_here, byoc_arena_t *arena,
   if (is_here) {
     answer(&question, reply);
   } else {
-    status = run_child(&question, reply, size_bytes, diag);
+    status = byoc_hook_run_in_child(answer, &question, reply, size_bytes, diag);
   }
   reply->reason[sizeof(reply->reason) - 1] = '\0';
   if (status == BYOC_OK && reply->status != BYOC_OK) {

@@ -147,3 +147,18 @@ void write_unknown_operator(const char *path) {
   byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2");
   finish(model, path);
 }
+
+void write_chain(const char *path) {
+  static const char text[] = "module {\n"
+                             "  func @main(%x : f32[65536]) -> (%y : f32[65536]) {\n"
+                             "    %0 = Relu@14(%x) : f32[65536]\n"
+                             "    %1 = Exp@13(%0) : f32[65536]\n"
+                             "    %2 = Neg@13(%1) : f32[65536]\n"
+                             "    %3 = Abs@13(%2) : f32[65536]\n"
+                             "    %y = Add@14(%3, %1) : f32[65536]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(path, text, sizeof(text) - 1, &diag), &diag);
+}

@@ -23,6 +23,8 @@ void write_npy_of(const char *path, const char *descriptor, size_t rank, const i
                   size_t size_bytes);
 // y = x, both of this type and shape ("3").
 void write_identity(const char *path, byoc_dtype_t dtype, const char *shape);
+// As text: Relu, Exp, Neg, Abs, and Add of the results of Abs and Exp, each on f32[65536]: nodes 0 to 4.
+void write_chain(const char *path);
 
 // The metadata of two builds of one program may tell different options and initialisers. For the shell: `same A.so
 // B.so` compares the artifacts' data, `code` is a filter of --emit=c that leaves the size of the metadata out.

@@ -2,18 +2,11 @@
 // Sub-graphs that backends claim by the partition hook (tests/plugins/demo_claims.c). Row A27.
 #include <stdio.h>
 
+#include "models.h"
 #include "tests/support/command.h"
 
 #define WITH "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good BYOC_CACHE_DIR=$PWD/costs "
 
-static const char chain_text[] = "module {\\n"
-                                 "  func @main(%%x : f32[65536]) -> (%%y : f32[65536]) {\\n"
-                                 "    %%0 = Relu@14(%%x) : f32[65536]\\n"
-                                 "    %%1 = Exp@13(%%0) : f32[65536]\\n"
-                                 "    %%2 = Neg@13(%%1) : f32[65536]\\n"
-                                 "    %%3 = Abs@13(%%2) : f32[65536]\\n"
-                                 "    %%y = Add@14(%%3, %%1) : f32[65536]\\n"
-                                 "    return %%y\\n  }\\n}\\n";
 // Two chains: a claim of the beginning of one and the end of the other waits for a claim of the rest, and the other way
 // round.
 static const char chains_text[] = "module {\\n"
@@ -29,8 +22,9 @@ static const char chains_text[] = "module {\\n"
 
 static int enter(void **state) {
   int result = byoc_test_enter_folder(state);
-  if (result == 0) result = byoc_test_try_shell("printf '%s' > chain.byoc", chain_text);
-  return result != 0 ? result : byoc_test_try_shell("printf '%s' > chains.byoc", chains_text);
+  if (result != 0) return result;
+  write_chain("chain.byoc");
+  return byoc_test_try_shell("printf '%s' > chains.byoc", chains_text);
 }
 
 #define GREEDY(targets)  WITH "byoc explain chain.byoc --plan=greedy --target '" targets "' "

@@ -2,22 +2,15 @@
 // Costs that a backend states (tests/plugins/demo_costs.c), in plans beside estimated and measured ones. Rows A27, C12.
 #include <stdio.h>
 
+#include "models.h"
 #include "tests/support/command.h"
 
 #define WITH "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
 
-static const char chain_text[] = "module {\\n"
-                                 "  func @main(%%x : f32[65536]) -> (%%y : f32[65536]) {\\n"
-                                 "    %%0 = Relu@14(%%x) : f32[65536]\\n"
-                                 "    %%1 = Exp@13(%%0) : f32[65536]\\n"
-                                 "    %%2 = Neg@13(%%1) : f32[65536]\\n"
-                                 "    %%3 = Abs@13(%%2) : f32[65536]\\n"
-                                 "    %%y = Add@14(%%3, %%1) : f32[65536]\\n"
-                                 "    return %%y\\n  }\\n}\\n";
-
 static int enter(void **state) {
   int result = byoc_test_enter_folder(state);
-  return result != 0 ? result : byoc_test_try_shell("printf '%s' > chain.byoc", chain_text);
+  if (result == 0) write_chain("chain.byoc");
+  return result;
 }
 
 #define EXPLAIN(options) WITH "byoc explain chain.byoc --plan=collage --cost=estimate --target 'chip " options "' "

@@ -18,12 +18,19 @@ static const byoc_loop_buffer_t *parameter(byoc_loop_builder_t *b, byoc_loop_buf
   return byoc_loop_parameter(b, kind, name, byoc_type_tensor_static(b->arena, dtype, 1, &count));
 }
 
+// Of every kernel here: x and z of the type, f and y of f32.
+static void add_parameters(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t count, const byoc_loop_buffer_t **x,
+                           const byoc_loop_buffer_t **f, const byoc_loop_buffer_t **y, const byoc_loop_buffer_t **z) {
+  *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
+  *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
+  *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
+  *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+}
+
 // y = x as f32, z = f rounded; both loops do nothing else. From the third element on.
 static void emit_conversions(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t count) {
-  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
-  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_buffer_t *x, *f, *y, *z;
+  add_parameters(b, dtype, count, &x, &f, &y, &z);
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "i", INT(3), INT(count));
   byoc_loop_store(b, y, i, F32(byoc_loop_load(b, x, i)));
   byoc_loop_end(b);
@@ -36,10 +43,8 @@ static void emit_conversions(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t
 // value between f32 operands.
 static void emit_chain(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
   const int64_t count = ROWS * length;
-  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
-  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_buffer_t *x, *f, *y, *z;
+  add_parameters(b, dtype, count, &x, &f, &y, &z);
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
   const byoc_loop_expr_t *row = byoc_loop_let(b, "row", OP(MUL, t, INT(length)));
   const byoc_loop_expr_t *most = byoc_loop_mutable(b, "most", NUM(-INFINITY));
@@ -66,10 +71,8 @@ static void emit_chain(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t lengt
 // Columns become rows: neighbours of the result were far apart. A run of the same operand stands beside them.
 static void emit_columns(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
   const int64_t count = ROWS * length;
-  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
-  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_buffer_t *x, *f, *y, *z;
+  add_parameters(b, dtype, count, &x, &f, &y, &z);
   const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
   const byoc_loop_expr_t *at = OP(ADD, OP(MUL, row, INT(length)), i);
@@ -85,10 +88,8 @@ static void emit_columns(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t len
 // result. A condition on f32 chooses within another one.
 static void emit_sides(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
   const int64_t count = ROWS * length;
-  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
-  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_buffer_t *x, *f, *y, *z;
+  add_parameters(b, dtype, count, &x, &f, &y, &z);
   const byoc_loop_expr_t *row = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
   const byoc_loop_expr_t *i = byoc_loop_for(b, BYOC_LOOP_VECTOR, "i", INT(0), INT(length));
   const byoc_loop_expr_t *at = OP(ADD, OP(MUL, row, INT(length)), i);
@@ -108,10 +109,8 @@ static void emit_sides(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t lengt
 // Elements that are only moved through local buffers, `even` and `odd`, and those that are read as numbers in the end.
 static void emit_moves(byoc_loop_builder_t *b, byoc_dtype_t dtype, int64_t length) {
   const int64_t count = ROWS * length;
-  const byoc_loop_buffer_t *x = parameter(b, BYOC_LOOP_BUFFER_INPUT, "x", dtype, count);
-  const byoc_loop_buffer_t *f = parameter(b, BYOC_LOOP_BUFFER_INPUT, "f", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *y = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "y", BYOC_DTYPE_F32, count);
-  const byoc_loop_buffer_t *z = parameter(b, BYOC_LOOP_BUFFER_OUTPUT, "z", dtype, count);
+  const byoc_loop_buffer_t *x, *f, *y, *z;
+  add_parameters(b, dtype, count, &x, &f, &y, &z);
   const byoc_loop_expr_t *t = byoc_loop_for(b, BYOC_LOOP_PARALLEL, "t", INT(0), INT(ROWS));
   const byoc_loop_expr_t *row = byoc_loop_let(b, "row", OP(MUL, t, INT(length)));
   const byoc_loop_buffer_t *even = byoc_loop_allocate(b, "even", dtype, length);
