@@ -10,9 +10,9 @@
 #include "core/base/diag.h"
 #include "core/plugin/hygiene.h"
 
-// Runs `body`, which calls the hook, in a child process (byoc_child_run). A crash, an exit and a hang fail the hook with
-// BYOC_TOOL or the child's reason; only a cancelled task is BYOC_CANCELLED. A process that contains foreign code has the
-// hooks' own time limit (BYOC_HOOK_TIMEOUT of the command); another one gives a hook 300 seconds.
+// Runs `body`, which calls the hook, in a child process (byoc_child_run). A crash, an exit and a hang fail the hook
+// with BYOC_TOOL or the child's reason; only a cancelled task is BYOC_CANCELLED. A process that contains foreign code
+// has the hooks' own time limit (BYOC_HOOK_TIMEOUT of the command); another one gives a hook 300 seconds.
 byoc_status_t byoc_hook_run_in_child(void (*body)(void *self, void *answer), void *self, void *answer,
                                      size_t answer_size_bytes, byoc_diag_t *diag);
 
