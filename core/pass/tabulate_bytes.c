@@ -92,10 +92,11 @@ static bool is_closed(const chain_t *chain) {
   return true;
 }
 
-// Could a kernel that makes the byte go on with this chain?
+// Could a kernel that makes the byte go on with this chain? Parts of a tensor are not made, but read where they lie.
 static bool can_fuse(const chain_t *chain, const byoc_node_t *last) {
   const byoc_node_t *maker = byoc_value_producer(chain->x);
-  return maker != NULL && maker->block == last->block && maker->callee == NULL && chain->x->uses.count == 1;
+  if (maker == NULL || byoc_node_is_onnx(maker, "Split") || byoc_node_is_onnx(maker, "Slice")) return false;
+  return maker->block == last->block && maker->callee == NULL && chain->x->uses.count == 1;
 }
 
 static bool pays(const chain_t *chain, const byoc_node_t *last) {

@@ -330,16 +330,39 @@ static bool axes_concat(const byoc_node_t *node, byoc_axis_t *axis) {
   return axis->dim != byoc_node_axis(node, "axis", node->results[0]->type->rank);
 }
 
+// Do the operands at `a` and `b` hold the same number, as the same value or as equal constants?
+static bool is_same_number(const byoc_node_t *node, uint32_t a, uint32_t b) {
+  const byoc_value_t *x = byoc_operand(node, a), *y = byoc_operand(node, b);
+  if (x == NULL || y == NULL || !byoc_value_is_constant(x) || !byoc_value_is_constant(y)) return false;
+  const byoc_constant_t *left = x->constant, *right = y->constant;
+  return x->type->dtype == y->type->dtype && left->size_bytes == right->size_bytes &&
+         memcmp(left->data, right->data, left->size_bytes) == 0;
+}
+
+// Has the tensor at `index` the scale and the zero point of the result? Then converting it changes nothing, unless the
+// floats between could be infinite or lose bits.
+static bool has_scale_of_result(const byoc_node_t *node, uint32_t index) {
+  if (!is_same_number(node, 0, index + 1) || !is_same_number(node, 1, index + 2)) return false;
+  const float scale = *(const float *)node->operands[0]->constant->data;
+  return scale > 1e-30F && scale < 1e30F;
+}
+
+// Each tensor gets the scale of the result before they are joined: a function of one integer, which may be a table, and
+// no function at all where the scales are equal.
 static byoc_status_t expand_concat(byoc_node_t *node, byoc_diag_t *diag, bool *out_changed) {
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t **parts = BYOC_ARENA_ARRAY(&node->function->module->arena, byoc_value_t *, node->operand_count);
   if (!parts) return byoc_diag_out_of_memory(diag);
+  const byoc_dtype_t dtype = node->operands[1]->type->dtype;
   uint32_t count = 0;
-  for (uint32_t i = 2; i < node->operand_count; i += 3) parts[count++] = byoc_microsoft_floats(&w, i);
+  for (uint32_t i = 2; i < node->operand_count; i += 3) {
+    parts[count++] = has_scale_of_result(node, i)
+                         ? node->operands[i]
+                         : byoc_microsoft_quantised(&w, byoc_microsoft_floats(&w, i), 0, dtype);
+  }
   const byoc_attribute_t axis = byoc_write_int("axis", byoc_node_int(node, "axis"));
   byoc_node_t *made = byoc_write_many(&w, "", "Concat", parts, count, 1, &axis, 1);
-  byoc_value_t *y = byoc_microsoft_quantised(&w, made ? made->results[0] : NULL, 0, node->operands[1]->type->dtype);
-  return byoc_write_end(&w, y, out_changed);
+  return byoc_write_end(&w, made ? made->results[0] : NULL, out_changed);
 }
 
 // ---- QuantizeLinear, DequantizeLinear ----
