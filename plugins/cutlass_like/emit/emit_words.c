@@ -30,6 +30,7 @@ static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
   byoc_cutlass_define(text, names, "RESIDUAL", words->joins ? words->residual : BYOC_DTYPE_F32);
   byoc_cutlass_define(text, names, "READS_FACTOR", words->reads_factor);
   byoc_cutlass_define(text, names, "PARAMETERS", byoc_cutlass_words_table(problem));
+  byoc_cutlass_define(text, names, "TABLES", byoc_cutlass_words_table_count(problem));
   byoc_cutlass_define(text, names, "HEAD", byoc_cutlass_words_head(problem, plan));
   byoc_cutlass_define(text, names, "BLOCK_PANELS", plan->block_panels);
   byoc_cutlass_define(text, names, "SHARES", byoc_cutlass_shares(problem, plan));

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "pack/exact_factor.h"
 #include "templates/words/words_once.h"
 
 // Words for parameters that exist once: a whole cache line.
@@ -134,8 +135,13 @@ int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem) {
   return (byoc_cutlass_words_channels(problem) + 15) / 16 * 16;
 }
 
+int64_t byoc_cutlass_words_table_count(const byoc_cutlass_problem_t *problem) {
+  const uint32_t result = problem->words.result;
+  return result == BYOC_DTYPE_U8 || result == BYOC_DTYPE_I8 ? 6 : 4;
+}
+
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem) {
-  return byoc_cutlass_words_table(problem) * 4 + ONCE_WORDS;
+  return byoc_cutlass_words_table(problem) * byoc_cutlass_words_table_count(problem) + ONCE_WORDS;
 }
 
 // The data's zero point as it stands in words: bytes of I8X4 are unsigned, so signed ones have their highest bit
@@ -145,6 +151,21 @@ static int32_t words_zero(const byoc_cutlass_problem_t *problem) {
   if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_F32) return 128;
   if (words->dot == BYOC_CUTLASS_DOT_I8X4 && words->data == BYOC_DTYPE_I8) return words->zero + 128;
   return words->zero;
+}
+
+// Factor and summand of each channel that make bytes of its sums as the definition does, or a factor of 0.
+static void add_factors(const byoc_cutlass_problem_t *problem, const float *scales, int32_t *tables) {
+  const byoc_cutlass_words_t *words = &problem->words;
+  const int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
+  float factor = 1.0f, summand = 0.0f;
+  for (int64_t c = channels; c < table; ++c) memcpy(&tables[4 * table + c], &factor, sizeof factor); // are not results
+  for (int64_t c = 0; c < channels && !words->reads_factor; ++c) {
+    const byoc_cutlass_rounding_t rounding = {scales[c], words->result_scale, words->result_zero, words->low,
+                                              words->high};
+    if (c == 0 || scales[c] != scales[c - 1]) byoc_cutlass_exact_factor(&rounding, &factor, &summand);
+    memcpy(&tables[4 * table + c], &factor, sizeof factor);
+    memcpy(&tables[5 * table + c], &summand, sizeof summand);
+  }
 }
 
 void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const int16_t *weights,
@@ -166,7 +187,8 @@ void byoc_cutlass_words_parameters(const byoc_cutlass_problem_t *problem, const 
                                     .joined_low = words->joined_low,
                                     .joined_high = words->joined_high};
   memset(tables, 0, (size_t)byoc_cutlass_words_parameter_count(problem) * sizeof *tables);
-  memcpy(&tables[4 * table], &once, sizeof once);
+  memcpy(&tables[byoc_cutlass_words_table_count(problem) * table], &once, sizeof once);
+  if (byoc_cutlass_words_table_count(problem) > 4) add_factors(problem, scales, tables);
   for (int64_t c = 0; c < channels; ++c) {
     uint32_t sum = 0, offset = summands ? (uint32_t)summands[c] : 0;
     line_t line = channel_line(problem, c);

@@ -26,10 +26,13 @@ void byoc_cutlass_words_pack_bf16(const byoc_cutlass_problem_t *problem, const b
 void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const float *weights, int16_t *quantised,
                                  float *scales);
 
-// Words of a parameter table, and of the constant that holds all four tables and the parameters that exist once.
+// Words of a parameter table, and of the constant that holds all tables and the parameters that exist once.
 // Functions that differ in nothing else share their code.
 int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem);
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem);
+
+// Tables that there are: four, and two of exact factors and their summands if results are bytes.
+int64_t byoc_cutlass_words_table_count(const byoc_cutlass_problem_t *problem);
 
 // Fills the tables from `weights` (as given to pack; NULL for bf16), the summands of integer sums (NULL: none), and y =
 // sum * scale + shift for floats.

@@ -37,6 +37,7 @@ static inline vi w_dot_i16x2(vi sum, vi a, vi b);
 
 // Rounds to the nearest integer, ties to even. Exact below 2^22; larger numbers keep their sign and stay large.
 static inline vf w_round(vf x);
+static inline vi w_integers(vf x); // the nearest integers, for small numbers
 static inline vi w_larger(vi a, vi b);
 static inline int w_any_above(vf x, float limit);
 
@@ -90,10 +91,11 @@ static inline float w_step(int32_t largest) {
 // How floats become bytes: round(x / scale) + zero, between low and high.
 typedef struct w_byte_t {
   float scale, inverse, zero, low, high;
+  int is_checked; // whether the product with the inverse may differ from the quotient
 } w_byte_t;
 
 static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
-  return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high};
+  return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high, scale != 1.0f};
 }
 
 // Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale + shift.
@@ -102,12 +104,11 @@ typedef struct w_join_t {
   w_byte_t byte; // of the sum
 } w_join_t;
 
-// x * scale as a byte. Multiplying by the inverse is off by less than 1e-4 if the result fits a byte. If that could
-// change the rounding, the quotient is computed, as the definition of quantisation asks.
-static inline vi w_quantise(vf x, vf scale, const w_byte_t *byte) {
+// x * scale as a byte, in floats. Multiplying by the inverse is off by less than 1e-4 if the result fits a byte. If
+// that could change the rounding, the quotient is computed, as the definition of quantisation asks.
+static inline vf w_quantise(vf x, vf scale, const w_byte_t *byte) {
   vf near = x * (scale * v_set1(byte->inverse)), rounded = w_round(near);
-  if (__builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0))
+  if (byte->is_checked && __builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0))
     rounded = w_round(x * scale / v_set1(byte->scale));
-  rounded = v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
-  return __builtin_convertvector(rounded, vi);
+  return v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that each instruction set defines, for AVX-512.
+#define W_FUSED 1
 #if defined(__AVX512VNNI__)
 static inline vi w_dot_i8x4(vi sum, vi data, vi weights) {
   return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)data, (__m512i)weights);
@@ -16,6 +17,9 @@ static inline vf w_dot_bf16x2(vf sum, vi a, vi b) {
 
 static inline vf w_round(vf x) {
   return _mm512_roundscale_ps(x, 0);
+}
+static inline vi w_integers(vf x) {
+  return (vi)_mm512_cvtps_epi32(x);
 }
 static inline vi w_larger(vi a, vi b) {
   return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b);
@@ -67,6 +71,7 @@ static inline vf w_load_valid(const float *p, uint32_t valid) {
   return valid == W_ALL ? _mm512_loadu_ps(p) : _mm512_maskz_expandloadu_ps((__mmask16)valid, p);
 }
 static inline vi w_load_valid_bytes(const uint8_t *p, uint32_t valid) {
+  if (valid == W_ALL) return (vi)_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)p));
   __m512i x = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(v_first(__builtin_popcount(valid)), p));
   return (vi)_mm512_maskz_expand_epi32((__mmask16)valid, x);
 }

@@ -36,6 +36,16 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     const int64_t c = channel + i, row = (int64_t)i * OUT_H * OUT_W;
     int32_t offset = args->offsets[c];
     if (READS_ZERO && DOT == DOT_I8X4) offset -= (int32_t)((uint32_t)args->zero * (uint32_t)args->sums[c]);
+#if HAS_FACTORS
+    if (__builtin_expect(args->factors[c] > 0.0f, 1)) {
+      const vf exact = v_set1(args->factors[c]), summand = v_set1(args->summands[c]);
+#pragma GCC unroll 8
+      for (int j = 0; j < TILE_VECTORS; ++j) FN(finish_exact)
+      (sum[i][j], w_set1(offset), exact, summand, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,
+       valid[j], &byte, &join);
+      continue;
+    }
+#endif
     vf scale = v_set1(args->scales[c] * factor), shift = v_set1(args->shifts[c]);
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) FN(finish)

@@ -12,10 +12,12 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   args->sums = parameters + PARAMETERS;
   args->scales = (const float *)(parameters + 2 * PARAMETERS);
   args->shifts = (const float *)(parameters + 3 * PARAMETERS);
+  args->factors = (const float *)(parameters + (TABLES - 2) * PARAMETERS);
+  args->summands = (const float *)(parameters + (TABLES - 1) * PARAMETERS);
   args->residual = HAS_RESIDUAL ? call->tensors[INPUT_RESIDUAL].data : NULL;
   args->output = call->tensors[call->input_count].data;
   args->workspace = call->workspace;
-  const byoc_cutlass_once_t *once = (const byoc_cutlass_once_t *)(parameters + 4 * PARAMETERS);
+  const byoc_cutlass_once_t *once = (const byoc_cutlass_once_t *)(parameters + TABLES * PARAMETERS);
   args->byte = w_byte(once->result_scale, once->result_zero, once->low, once->high);
   args->join = (w_join_t){
       once->own_zero,     once->own_scale,
@@ -51,6 +53,7 @@ BYOC_PACKED int32_t SYMBOL(const byoc_call_t *call) {
   return BYOC_OK;
 }
 #undef SUM_T
+#undef HAS_FACTORS
 #undef RESULT_T
 #undef DATA_T
 #undef RESIDUAL_T

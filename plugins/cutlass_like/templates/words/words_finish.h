@@ -3,8 +3,11 @@
 //   DATA, RESULT      AS_*: element types
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
 //   PARAMETERS        words from one table to the next. Each table has an entry per channel: the summand of its
-//                     sum, the sum of its weights, the factor of its sum, its bias. Behind them lie the parameters
-//                     that are the same for all channels (words_once.h).
+//                     sum, the sum of its weights, the factor of its sum, its bias. Where results are bytes, factors
+//                     and summands follow that make bytes of sums directly (pack/exact_factor.h); factors that could
+//                     not be found are 0. Behind them lie the parameters that are the same for all channels
+//                     (words_once.h).
+//   TABLES            how many tables there are
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
 #define SUM_T vf
@@ -33,7 +36,7 @@
 typedef struct FN(args_t) {
   const DATA_T *input;
   const int32_t *weights, *offsets, *sums;
-  const float *scales, *shifts;
+  const float *scales, *shifts, *factors, *summands;
   const RESIDUAL_T *residual;
   RESULT_T *output;
   int32_t *workspace;
@@ -60,6 +63,37 @@ static inline __attribute__((always_inline)) SUM_T FN(dot)(SUM_T sum, vi data, v
 #endif
 }
 
+#if RESULT == AS_U8 || RESULT == AS_I8
+// Are there exact factors that this processor can use?
+#define HAS_FACTORS W_FUSED
+
+// Bytes as floats are stored, or first added to other bytes.
+static inline __attribute__((always_inline)) void FN(store)(vf own, RESULT_T *to, const RESIDUAL_T *residual,
+                                                            uint32_t valid, const w_join_t *join) {
+  (void)residual, (void)join;
+#if JOINS
+  vi other = w_load_valid_bytes(residual, valid);
+  if (RESIDUAL == AS_I8) other = (other ^ 128) - 128;
+  vf x = w_alone((own - v_set1(join->own_zero)) * v_set1(join->own_scale)) +
+         w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale)) + v_set1(join->shift);
+  own = w_quantise(JOINS_RELU ? v_max(x, v_zero()) : x, v_set1(1.0f), &join->byte);
+#endif
+  w_store_bytes(to, w_integers(own), valid);
+}
+
+// One vector of sums → bytes, by exact factors.
+static inline __attribute__((always_inline)) void FN(finish_exact)(vi sum, vi offset, vf factor, vf summand,
+                                                                   RESULT_T *to, const RESIDUAL_T *residual,
+                                                                   uint32_t valid, const w_byte_t *byte,
+                                                                   const w_join_t *join) {
+  vf near = v_fma(w_float(sum + offset), factor, summand);
+  vf own = v_min(v_max(near, v_set1(byte->low)), v_set1(byte->high));
+  FN(store)(JOINS ? w_round(own) : own, to, residual, valid, join);
+}
+#else
+#define HAS_FACTORS 0
+#endif
+
 // One vector of sums → results. `offset` is added to integer sums; factors and biases are for sums as floats.
 static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offset, vf scale, vf shift, RESULT_T *to,
                                                              const RESIDUAL_T *residual, uint32_t valid,
@@ -78,15 +112,7 @@ static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offse
   (void)r;
   w_store_words(to, (vi)(FINISH(x, shift, r)), valid);
 #else
-  vi own = w_quantise(w_float(sum + offset), scale, byte);
-#if JOINS
-  vi other = w_load_valid_bytes(residual, valid);
-  if (RESIDUAL == AS_I8) other = (other ^ 128) - 128;
-  vf x = w_alone((w_float(own) - v_set1(join->own_zero)) * v_set1(join->own_scale)) +
-         w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale)) + v_set1(join->shift);
-  own = w_quantise(JOINS_RELU ? v_max(x, v_zero()) : x, v_set1(1.0f), &join->byte);
-#endif
-  w_store_bytes(to, own, valid);
+  FN(store)(w_quantise(w_float(sum + offset), scale, byte), to, residual, valid, join);
 #endif
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that NEON has instructions for; words_lanes.h does the others lane by lane.
 #define LANE_BY_LANE 1
+#define W_FUSED      1
 #if defined(__ARM_FEATURE_MATMUL_INT8)
 static inline vi w_dot_i8x4(vi sum, vi data, vi weights) {
   return (vi)vusdotq_s32((int32x4_t)sum, (uint8x16_t)data, (int8x16_t)weights);
@@ -19,6 +20,9 @@ static inline vf w_dot_bf16x2(vf sum, vi a, vi b) {
 
 static inline vf w_round(vf x) {
   return vrndnq_f32(x);
+}
+static inline vi w_integers(vf x) {
+  return (vi)vcvtnq_s32_f32(x);
 }
 static inline vi w_larger(vi a, vi b) {
   return (vi)vmaxq_s32((int32x4_t)a, (int32x4_t)b);

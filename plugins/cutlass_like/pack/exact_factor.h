@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// exact_factor.h - integer sums become bytes by one multiplication, where that gives the bytes of the definition.
+//
+// Example:
+//   const byoc_cutlass_rounding_t rounding = {.scale = 0.002f, .result_scale = 0.3f, .zero = 117, .high = 255};
+//   if (byoc_cutlass_exact_factor(&rounding, &factor, &summand))
+//     byte = clamp(rint(fma(sum, factor, summand)), rounding.low, rounding.high); // for each sum of 32 bits
+#ifndef BYOC_CUTLASS_EXACT_FACTOR_H_
+#define BYOC_CUTLASS_EXACT_FACTOR_H_
+
+#include <stdbool.h>
+
+// The definition, in f32: round(sum * scale / result_scale) + zero, between low and high.
+typedef struct byoc_cutlass_rounding_t {
+  float scale, result_scale, zero, low, high;
+} byoc_cutlass_rounding_t;
+
+// Finds numbers for the formula above that agree with the definition for each sum. False if it finds none.
+bool byoc_cutlass_exact_factor(const byoc_cutlass_rounding_t *rounding, float *out_factor, float *out_summand);
+
+#endif // BYOC_CUTLASS_EXACT_FACTOR_H_
