@@ -118,6 +118,25 @@ static byoc_cutlass_problem_t planned_problem(const case_t *one) {
   return problem;
 }
 
+static size_t depthwise_cases(case_t *cases) {
+  size_t n = 0;
+  add(cases, &n, "depthwise", conv(5, 1, 1, 20, 37, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
+  add(cases, &n, "depthwise of a small plane", conv(6, 1, 1, 7, 7, 3, 1, 1, 1), BYOC_DTYPE_I8, BYOC_DTYPE_I8, -7, true);
+  add(cases, &n, "strided depthwise", conv(3, 1, 1, 17, 15, 3, 2, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_I32, 77, true);
+  add(cases, &n, "depthwise, two filters", conv(3, 1, 2, 14, 41, 5, 1, 2, 1), BYOC_DTYPE_I8, BYOC_DTYPE_F32, 3, true);
+  add(cases, &n, "dilated depthwise", conv(2, 1, 1, 16, 18, 3, 1, 2, 2), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 9, false);
+  add(cases, &n, "depthwise, 7x7 by 3", conv(2, 1, 1, 31, 60, 7, 3, 3, 1), BYOC_DTYPE_I8, BYOC_DTYPE_U8, 1, false);
+  add(cases, &n, "depthwise, stride 5", conv(2, 1, 1, 31, 150, 3, 5, 0, 1), BYOC_DTYPE_U8, BYOC_DTYPE_I8, 1, false);
+  add(cases, &n, "bands of depthwise", conv(2, 1, 1, 70, 400, 3, 1, 1, 1), BYOC_DTYPE_I8, BYOC_DTYPE_U8, 5, false);
+  add(cases, &n, "depthwise with more padding than image", conv(2, 1, 1, 1, 1, 1, 3, 5, 1), BYOC_DTYPE_U8,
+      BYOC_DTYPE_U8, 4, false);
+  add(cases, &n, "added bytes", conv(3, 1, 1, 9, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
+  add_join(&cases[n - 1]);
+  add(cases, &n, "open batch of depthwise", conv(3, 1, 1, 9, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
+  make_open(&cases[n - 1], 1);
+  return n;
+}
+
 static size_t open_cases(case_t *cases) {
   size_t n = 0;
   add(cases, &n, "open batch", conv(1, 9, 10, 6, 23, 3, 1, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8, 131, false);
@@ -431,6 +450,12 @@ static void test_bytes(void **state) {
   run_everywhere(cases, byte_cases(cases), true, false, false);
 }
 
+static void test_depthwise(void **state) {
+  (void)state;
+  case_t cases[MOST_CASES];
+  run_everywhere(cases, depthwise_cases(cases), true, false, false);
+}
+
 static void test_open_bytes(void **state) {
   (void)state;
   case_t cases[MOST_CASES];
@@ -464,8 +489,8 @@ static void test_rates(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes), cmocka_unit_test(test_open_bytes),
-                                     cmocka_unit_test(test_floats_as_bytes), cmocka_unit_test(test_nan),
-                                     cmocka_unit_test(test_rates)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),      cmocka_unit_test(test_depthwise),
+                                     cmocka_unit_test(test_open_bytes), cmocka_unit_test(test_floats_as_bytes),
+                                     cmocka_unit_test(test_nan),        cmocka_unit_test(test_rates)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

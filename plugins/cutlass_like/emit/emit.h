@@ -60,6 +60,7 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
   X(words_lanes)                                                                                                       \
   X(words_finish)                                                                                                      \
   X(words_conv)                                                                                                        \
+  X(words_depthwise)                                                                                                   \
   X(words_conv_tile)                                                                                                   \
   X(words_gemm)                                                                                                        \
   X(words_gemm_tile)                                                                                                   \

@@ -138,36 +138,50 @@ static void emit_taps(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, c
   byoc_plugin_string_deinit(&phases);
 }
 
+typedef struct constant_t {
+  const char *name;
+  int64_t value;
+} constant_t;
+
+static void emit_shape(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_conv_t *c) {
+  const constant_t constants[] = {{"BATCH", c->batch},       {"GROUPS", c->groups},   {"IN", c->in},
+                                  {"OUT", c->out},           {"IN_H", c->in_h},       {"IN_W", c->in_w},
+                                  {"OUT_H", c->out_h},       {"OUT_W", c->out_w},     {"STRIDE_H", c->stride_h},
+                                  {"STRIDE_W", c->stride_w}, {"PAD_TOP", c->pad_top}, {"PAD_LEFT", c->pad_left}};
+  for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
+    byoc_cutlass_define(text, names, constants[i].name, constants[i].value);
+}
+
+static void emit_depthwise(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
+                           const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  const byoc_cutlass_rows_t rows = byoc_cutlass_words_rows(problem, byoc_cutlass_isa_lanes(plan->isa));
+  const constant_t constants[] = {
+      {"KERNEL_H", c->kernel_h}, {"DILATION_H", c->dilation_h}, {"DILATION_W", c->dilation_w},
+      {"TAPS", rows.taps},       {"ROW_WORDS", rows.row_words}, {"BAND_H", rows.band_h},
+      {"WIDE", rows.wide},       {"TALL", rows.tall},           {"FLAT", rows.flat}};
+  emit_shape(text, names, c);
+  for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
+    byoc_cutlass_define(text, names, constants[i].name, constants[i].value);
+  BYOC_CUTLASS_ADD_TEMPLATE(text, words_depthwise);
+}
+
 static void emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
                       const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(c, lanes);
   int64_t positions = (c->out_h - 1) * spread.wide + c->out_w;
-  const struct {
-    const char *name;
-    int64_t value;
-  } constants[] = {{"BATCH", c->batch},
-                   {"GROUPS", c->groups},
-                   {"IN", c->in},
-                   {"OUT", c->out},
-                   {"IN_H", c->in_h},
-                   {"IN_W", c->in_w},
-                   {"OUT_H", c->out_h},
-                   {"OUT_W", c->out_w},
-                   {"STRIDE_H", c->stride_h},
-                   {"STRIDE_W", c->stride_w},
-                   {"PAD_TOP", c->pad_top},
-                   {"PAD_LEFT", c->pad_left},
-                   {"TAP_COUNT", c->kernel_h * c->kernel_w},
-                   {"WIDE", spread.wide},
-                   {"TALL", spread.tall},
-                   {"PLANE", spread.plane},
-                   {"CHUNK", byoc_cutlass_words_chunk(problem)},
-                   {"WHOLE", spread.whole},
-                   {"POSITION_VECTORS", plan->vectors},
-                   {"CHANNEL_PANEL", plan->rows},
-                   {"WEIGHTS_OF_GROUP", (int64_t)byoc_cutlass_words_packed(problem, plan) / c->groups}};
+  const constant_t constants[] = {{"TAP_COUNT", c->kernel_h * c->kernel_w},
+                                  {"WIDE", spread.wide},
+                                  {"TALL", spread.tall},
+                                  {"PLANE", spread.plane},
+                                  {"CHUNK", byoc_cutlass_words_chunk(problem)},
+                                  {"WHOLE", spread.whole},
+                                  {"POSITION_VECTORS", plan->vectors},
+                                  {"CHANNEL_PANEL", plan->rows},
+                                  {"WEIGHTS_OF_GROUP", (int64_t)byoc_cutlass_words_packed(problem, plan) / c->groups}};
+  emit_shape(text, names, c);
   for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
     byoc_cutlass_define(text, names, constants[i].name, constants[i].value);
   emit_taps(text, names, c, &spread);
@@ -223,18 +237,22 @@ static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
   byoc_cutlass_define(text, names, "SLICE_DATA", is_conv ? c->groups * c->in * c->in_h * c->in_w : gemm->k);
   byoc_cutlass_define(text, names, "SLICE_RESULT", is_conv ? c->groups * c->out * c->out_h * c->out_w : gemm->n);
   byoc_cutlass_define(text, names, "SLICE_MACS", is_conv ? byoc_cutlass_macs(problem) : gemm->n * gemm->k);
-  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS_OF_WORDS);
+  byoc_cutlass_define(text, names, "SHARE_MACS", byoc_cutlass_share_macs(problem, plan));
 }
 
 void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   emit_common(text, names, problem, plan);
-  if (problem->kind == BYOC_CUTLASS_CONV)
+  const bool is_depthwise = byoc_cutlass_words_depthwise(problem);
+  if (is_depthwise)
+    emit_depthwise(text, names, problem, plan);
+  else if (problem->kind == BYOC_CUTLASS_CONV)
     emit_conv(text, names, problem, plan);
   else
     emit_gemm(text, names, problem, plan);
   if (byoc_cutlass_is_open(problem)) emit_slices(text, names, problem, plan);
-  byoc_cutlass_define(text, names, "SLOT_FLOATS", 0); // shares have no memory of their own
+  const int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
+  byoc_cutlass_define(text, names, "SLOT_FLOATS", is_depthwise ? byoc_cutlass_words_rows(problem, lanes).slot : 0);
   BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
   byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_entry);

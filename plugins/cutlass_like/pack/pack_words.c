@@ -52,6 +52,15 @@ static int32_t *pack_panel(const source_t *source, int64_t first, int64_t width,
   return packed;
 }
 
+// [channel][row][tap] → [channel][row][word of taps]
+static void pack_depthwise(const source_t *source, int32_t *packed) {
+  const byoc_cutlass_conv_t *c = &source->problem->conv;
+  const int64_t taps = byoc_cutlass_words_rows(source->problem, 1).taps;
+  for (int64_t row = 0; row < c->groups * c->out * c->kernel_h; ++row)
+    for (int64_t x = 0; x < c->kernel_w; x += taps)
+      *packed++ = word_at(source, row * c->kernel_w + x, 1, c->kernel_w - x < taps ? c->kernel_w - x : taps);
+}
+
 static void pack_conv(const source_t *source, const byoc_cutlass_plan_t *plan, int32_t *packed) {
   const byoc_cutlass_conv_t *c = &source->problem->conv;
   for (int64_t g = 0; g < c->groups; ++g)
@@ -73,7 +82,9 @@ static void pack_matrix(const source_t *source, const byoc_cutlass_plan_t *plan,
 }
 
 static void pack(const source_t *source, const byoc_cutlass_plan_t *plan, int32_t *packed) {
-  if (source->problem->kind == BYOC_CUTLASS_CONV)
+  if (byoc_cutlass_words_depthwise(source->problem))
+    pack_depthwise(source, packed);
+  else if (source->problem->kind == BYOC_CUTLASS_CONV)
     pack_conv(source, plan, packed);
   else
     pack_matrix(source, plan, packed);
@@ -82,6 +93,8 @@ static void pack(const source_t *source, const byoc_cutlass_plan_t *plan, int32_
 size_t byoc_cutlass_words_packed(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   int64_t unit = byoc_cutlass_words_unit(problem->words.dot), lanes = byoc_cutlass_isa_lanes(plan->isa);
+  if (byoc_cutlass_words_depthwise(problem))
+    return (size_t)(c->groups * c->out * c->kernel_h * byoc_cutlass_words_rows(problem, 1).row_words);
   if (problem->kind == BYOC_CUTLASS_CONV)
     return (size_t)(c->groups * c->out * c->kernel_h * c->kernel_w * byoc_cutlass_ceil_div(c->in, unit));
   return (size_t)(byoc_cutlass_ceil_div(problem->gemm.k, unit) * byoc_cutlass_ceil_div(problem->gemm.n, lanes) * lanes);

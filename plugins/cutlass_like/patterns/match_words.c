@@ -171,7 +171,7 @@ bool byoc_cutlass_read_words_product(const byoc_graph_api_t *graph, byoc_node_t 
   if (conv) {
     if (!byoc_cutlass_match_conv_shape(graph, node, x, w, y, match)) return false;
     const byoc_cutlass_conv_t *c = &match->problem.conv;
-    if (c->groups > 1 && c->in < 4) return refuse(match, "too few channels per group to fill words");
+    if (c->groups > 1 && (c->in == 2 || c->in == 3)) return refuse(match, "too few channels per group to fill words");
     if (is_open && !open_batch(graph, x, y, match)) return false;
   } else {
     if (gemm && (graph->node_int(node, "transA") || graph->node_float(node, "alpha") != 1.0))

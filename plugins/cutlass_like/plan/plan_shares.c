@@ -2,6 +2,7 @@
 // Splits a run among threads: the work that is worth a share, and blocks that give two threads the same amount.
 #include "plan/plan.h"
 #include "plan/plan_winograd.h"
+#include "plan/plan_words.h"
 
 static int64_t round_up(int64_t channels, byoc_cutlass_isa_t isa) {
   const int64_t lanes = byoc_cutlass_isa_lanes(isa);
@@ -14,7 +15,8 @@ static int64_t round_up(int64_t channels, byoc_cutlass_isa_t isa) {
 int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   switch (plan->form) {
   case BYOC_CUTLASS_FORM_WORDS:
-    return BYOC_CUTLASS_SHARE_MACS_OF_WORDS;
+    return byoc_cutlass_words_depthwise(problem) ? BYOC_CUTLASS_SHARE_MACS_OF_WORDS / 4
+                                                 : BYOC_CUTLASS_SHARE_MACS_OF_WORDS;
   case BYOC_CUTLASS_FORM_DEPTHWISE:
     return BYOC_CUTLASS_SHARE_MACS / 3;
   case BYOC_CUTLASS_FORM_FEW_ROWS:

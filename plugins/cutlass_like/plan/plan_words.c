@@ -42,6 +42,29 @@ int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem) {
   return byoc_cutlass_ceil_div(planes, byoc_cutlass_ceil_div(planes, 16));
 }
 
+bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem) {
+  return problem->kind == BYOC_CUTLASS_CONV && problem->conv.groups > 1 && problem->conv.in == 1;
+}
+
+byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *problem, int32_t lanes) {
+  enum { BAND_TERMS = 16 * 1024, FLAT_VECTORS = 64, BYTES_BEYOND = 64 };
+  const byoc_cutlass_conv_t *c = &problem->conv;
+  const int64_t unit = byoc_cutlass_words_unit(problem->words.dot), reach = (c->kernel_h - 1) * c->dilation_h + 1;
+  byoc_cutlass_rows_t rows = {.taps = c->dilation_w == 1 ? unit : 1,
+                              .wide = (c->out_w - 1) * c->stride_w + (c->kernel_w - 1) * c->dilation_w + 1};
+  rows.row_words = byoc_cutlass_ceil_div(c->kernel_w, rows.taps);
+  rows.band_h = BAND_TERMS / rows.wide > reach ? (BAND_TERMS / rows.wide - reach) / c->stride_h + 1 : 1;
+  rows.band_h = byoc_cutlass_ceil_div(c->out_h, byoc_cutlass_ceil_div(c->out_h, rows.band_h));
+  rows.tall = (rows.band_h - 1) * c->stride_h + reach;
+  const int64_t vectors = byoc_cutlass_ceil_div((c->out_h - 1) * rows.wide + c->out_w, lanes);
+  rows.flat = c->stride_h == 1 && c->stride_w == 1 && rows.band_h == c->out_h && vectors <= FLAT_VECTORS &&
+              vectors < c->out_h * byoc_cutlass_ceil_div(c->out_w, lanes);
+  // The last vector, and the last word of its last lane, reach beyond the last row.
+  const int64_t terms = rows.wide * rows.tall + lanes * c->stride_w + unit;
+  rows.slot = byoc_cutlass_ceil_div(terms * 4 / unit + BYTES_BEYOND, 64) * 16;
+  return rows;
+}
+
 static void plan_conv(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *conv = &problem->conv;
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa), sums = byoc_cutlass_isa_sums(plan->isa);
@@ -89,7 +112,9 @@ static void plan_gemm(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t
 void byoc_cutlass_words_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass_plan_t *plan) {
   plan->form = BYOC_CUTLASS_FORM_WORDS;
   plan->block_depth = 1;
-  if (problem->kind == BYOC_CUTLASS_CONV)
+  if (byoc_cutlass_words_depthwise(problem))
+    plan->rows = plan->vectors = plan->block_panels = 1;
+  else if (problem->kind == BYOC_CUTLASS_CONV)
     plan_conv(problem, plan);
   else
     plan_gemm(problem, plan);
@@ -98,7 +123,9 @@ void byoc_cutlass_words_plan(const byoc_cutlass_problem_t *problem, byoc_cutlass
 uint64_t byoc_cutlass_words_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   const byoc_cutlass_conv_t *c = &problem->conv;
   int64_t unit = byoc_cutlass_words_unit(problem->words.dot), lanes = byoc_cutlass_isa_lanes(plan->isa), words;
-  if (problem->kind == BYOC_CUTLASS_CONV) {
+  if (byoc_cutlass_words_depthwise(problem)) {
+    words = byoc_cutlass_shares(problem, plan) * byoc_cutlass_words_rows(problem, (int32_t)lanes).slot;
+  } else if (problem->kind == BYOC_CUTLASS_CONV) {
     byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(c, (int32_t)lanes);
     // The last vectors of positions read beyond the last plane.
     words = c->batch * c->groups * byoc_cutlass_ceil_div(c->in, unit) * spread.plane + (plan->vectors + 1) * lanes;

@@ -38,6 +38,16 @@ typedef struct byoc_cutlass_spread_t {
 } byoc_cutlass_spread_t;
 byoc_cutlass_spread_t byoc_cutlass_words_spread(const byoc_cutlass_conv_t *conv, int32_t lanes);
 
+// A depthwise convolution, whose words hold taps instead of channels (templates/words/words_depthwise.h). The rows that
+// it copies for a band of results: how many terms and rows, and the words of a share's memory.
+bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem);
+typedef struct byoc_cutlass_rows_t {
+  int64_t taps, row_words; // of a word, words of a row of the kernel
+  int64_t band_h, wide, tall, slot;
+  bool flat; // lanes run over the whole plane
+} byoc_cutlass_rows_t;
+byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *problem, int32_t lanes);
+
 // The number of planes whose taps are summed before those of the next ones, so that what taps read again stays in the
 // first-level cache.
 int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem);

@@ -48,6 +48,9 @@ static inline vf w_alone(vf x);
 static inline vi w_bytes(const uint8_t *p, int64_t n, int64_t stride);
 static inline vf w_floats(const float *p, int64_t n, int64_t stride);
 
+// Lane l is the word at the l * stride-th term from p, of `unit` terms a word. May read 64 bytes and a vector beyond.
+static inline vi w_spread(const void *p, int64_t stride, int unit);
+
 // Lanes [0, n) as bytes or as i16.
 static inline void w_store_low(void *p, vi x, int64_t n, int bits);
 
@@ -59,6 +62,21 @@ static inline vf w_load_valid(const float *p, uint32_t valid);
 static inline vi w_load_valid_bytes(const uint8_t *p, uint32_t valid);
 
 // ---- the same for all ----
+
+// Words that begin at each second term are those of memory; at each term they are made of two loads.
+static inline vi w_spread_pairs(const void *p, int64_t stride) {
+  typedef uint16_t halves_t __attribute__((vector_size(LANES * 2)));
+  if (stride == 2) return w_load(p);
+  vi x = {0};
+  if (stride == 1) {
+    halves_t low, high;
+    memcpy(&low, p, sizeof low);
+    memcpy(&high, (const uint16_t *)p + 1, sizeof high);
+    return __builtin_convertvector(low, vi) | __builtin_convertvector(high, vi) << 16;
+  }
+  for (int64_t l = 0; l < LANES; ++l) x[l] = w_word((const uint16_t *)p + l * stride);
+  return x;
+}
 
 static inline vf w_abs(vf x) {
   return (vf)((vi)x & 0x7fffffff);

@@ -21,6 +21,23 @@ static inline vf w_round(vf x) {
 static inline vi w_integers(vf x) {
   return (vi)_mm512_cvtps_epi32(x);
 }
+// Four words of bytes begin within 16 bytes, if the stride is 4 at most.
+#define HAS_SPREAD 1
+static inline vi w_spread_pairs(const void *p, int64_t stride);
+static inline vi w_spread(const void *p, int64_t stride, int unit) {
+  if (unit == 2) return w_spread_pairs(p, stride);
+  vi x = {0};
+  if (stride > 4) {
+    for (int64_t l = 0; l < LANES; ++l) x[l] = w_word((const char *)p + l * stride);
+    return x;
+  }
+  const int s = (int)stride, step = s * 0x01010101;
+  const __m512i at = _mm512_setr_epi32(0, 1, 2, 3, s, s + 1, s + 2, s + 3, 2 * s, 2 * s + 1, 2 * s + 2, 2 * s + 3,
+                                       3 * s, 3 * s + 1, 3 * s + 2, 3 * s + 3);
+  const __m512i bytes = _mm512_broadcast_i32x4(
+      _mm_setr_epi32(0x03020100, 0x03020100 + step, 0x03020100 + 2 * step, 0x03020100 + 3 * step));
+  return (vi)_mm512_shuffle_epi8(_mm512_permutexvar_epi32(at, _mm512_loadu_si512(p)), bytes);
+}
 static inline vi w_larger(vi a, vi b) {
   return (vi)_mm512_max_epi32((__m512i)a, (__m512i)b);
 }

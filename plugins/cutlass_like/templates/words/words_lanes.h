@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that an instruction set has no instructions for, lane by lane.
+#if !defined(HAS_SPREAD)
+static inline vi w_spread(const void *p, int64_t stride, int unit) {
+  if (unit == 2) return w_spread_pairs(p, stride);
+  vi x = {0};
+  for (int64_t l = 0; l < LANES; ++l) x[l] = w_word((const char *)p + l * stride);
+  return x;
+}
+#endif
 #if defined(LANE_BY_LANE)
 static inline int w_any_above(vf x, float limit) {
   vi above = (vi)(x > v_set1(limit));

@@ -24,6 +24,21 @@ static inline vf w_round(vf x) {
 static inline vi w_integers(vf x) {
   return (vi)vcvtnq_s32_f32(x);
 }
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#define HAS_SPREAD 1
+static inline vi w_spread_pairs(const void *p, int64_t stride);
+static inline vi w_spread(const void *p, int64_t stride, int unit) {
+  if (unit == 2) return w_spread_pairs(p, stride);
+  vi x = {0};
+  if (stride > 4) {
+    for (int64_t l = 0; l < LANES; ++l) x[l] = w_word((const char *)p + l * stride);
+    return x;
+  }
+  const uint32_t first = 0x03020100, step = (uint32_t)stride * 0x01010101u;
+  const uint32_t bytes[4] = {first, first + step, first + 2 * step, first + 3 * step};
+  return (vi)vqtbl1q_u8(vld1q_u8(p), vreinterpretq_u8_u32(vld1q_u32(bytes)));
+}
+#endif
 static inline vi w_larger(vi a, vi b) {
   return (vi)vmaxq_s32((int32x4_t)a, (int32x4_t)b);
 }
