@@ -4,6 +4,8 @@
 //   QuantizeLinear(Tanh(DequantizeLinear(%x, @s, @z)), @t, @u)  →  byoc::LookUp(%x, table)
 //   table = QuantizeLinear(Tanh(DequantizeLinear(@bytes, @s, @z)), @t, @u)
 //
+// Chains go through bytes, too, that only they read: x * sigmoid(x), with a rounding behind the sigmoid, is one table.
+//
 // @bytes holds all bytes, so that fold-constants computes the table by the same operators: results are the same bits.
 // Other operands are constants of one element. Nothing else may read the values between. A short chain without a
 // function like Tanh stays if it can be fused with the operator that makes %x, where it costs no more.
@@ -16,7 +18,7 @@
 #include "core/pass/pass.h"
 #include "core/pass/rewrite.h"
 
-enum { MOST_NODES = 48, ENTRIES = 256, SHORT = 2 };
+enum { MOST_NODES = 64, ENTRIES = 256, SHORT = 2 };
 
 typedef struct chain_t {
   byoc_node_t *nodes[MOST_NODES]; // operands come before their readers, but for the order of finding
@@ -25,6 +27,7 @@ typedef struct chain_t {
   size_t arithmetic; // operators other than conversions
   bool is_long;      // one of them takes long
   bool has_floats;
+  bool stops_at_bytes; // it does not go through bytes
 } chain_t;
 
 static bool is_byte(const byoc_value_t *value) {
@@ -45,15 +48,32 @@ static bool has_node(const chain_t *chain, const byoc_node_t *node) {
   return false;
 }
 
-static void count_node(chain_t *chain, const byoc_node_t *node) {
+static bool is_conversion(const byoc_node_t *node) {
   static const char *const conversions[] = {"QuantizeLinear", "DequantizeLinear", "Cast"};
-  const byoc_op_t *op = byoc_op_of(node);
   bool converts = false;
   for (size_t i = 0; i < sizeof(conversions) / sizeof(conversions[0]); ++i)
-    converts |= strcmp(op->name, conversions[i]) == 0;
-  chain->arithmetic += !converts;
+    converts |= strcmp(byoc_op_of(node)->name, conversions[i]) == 0;
+  return converts;
+}
+
+static void count_node(chain_t *chain, const byoc_node_t *node) {
+  const byoc_op_t *op = byoc_op_of(node);
+  chain->arithmetic += !is_conversion(node);
   chain->is_long |= op->work == BYOC_WORK_TRANSCENDENTAL;
   chain->has_floats |= byoc_dtype_is_float(node->results[0]->type->dtype);
+}
+
+static bool collect(chain_t *chain, byoc_node_t *node);
+
+// Adds the nodes that make a byte. If there are none that depend on one other byte alone, this is the chain's byte.
+static bool collect_byte(chain_t *chain, const byoc_node_t *reader, byoc_value_t *value) {
+  byoc_node_t *maker = chain->stops_at_bytes ? NULL : byoc_value_open_producer(value);
+  const chain_t before = *chain;
+  if (maker != NULL && maker->block == reader->block && collect(chain, maker)) return true;
+  *chain = before;
+  if (chain->x != NULL && chain->x != value) return false;
+  chain->x = value;
+  return true;
 }
 
 // Adds the node and those that make its operands, up to a byte. False if they do not depend on one byte alone.
@@ -69,8 +89,7 @@ static bool collect(chain_t *chain, byoc_node_t *node) {
       continue;
     }
     if (is_byte(operand)) {
-      if (chain->x != NULL && chain->x != operand) return false;
-      chain->x = operand;
+      if (!collect_byte(chain, node, operand)) return false;
       continue;
     }
     byoc_node_t *maker = byoc_value_open_producer(operand);
@@ -81,9 +100,10 @@ static bool collect(chain_t *chain, byoc_node_t *node) {
   return true;
 }
 
-// Do only nodes of the chain read what the others make?
+// Do only nodes of the chain read what the others make? Other readers may convert the chain's byte for themselves.
 static bool is_closed(const chain_t *chain) {
   for (size_t i = 0; i + 1 < chain->count; ++i) {
+    if (is_conversion(chain->nodes[i]) && chain->nodes[i]->operands[0] == chain->x) continue;
     const byoc_value_t *value = chain->nodes[i]->results[0];
     for (size_t u = 0; u < value->uses.count; ++u) {
       if (value->uses.data[u].node == NULL || !has_node(chain, value->uses.data[u].node)) return false;
@@ -138,11 +158,20 @@ static bool same_dims(const byoc_type_t *a, const byoc_type_t *b) {
   return is_same;
 }
 
+// Through bytes if only the chain reads them, else up to the first ones.
+static bool find_chain(chain_t *chain, byoc_node_t *node) {
+  for (int turn = 0; turn < 2; ++turn) {
+    *chain = (chain_t){.stops_at_bytes = turn > 0};
+    if (collect(chain, node) && pays(chain, node) && is_closed(chain)) return true;
+  }
+  return false;
+}
+
 static byoc_status_t tabulate(byoc_node_t *node, void *self, byoc_diag_t *diag, size_t *changes) {
   (void)self;
-  chain_t chain = {.count = 0};
+  chain_t chain;
   if (node->result_count != 1 || !is_byte(node->results[0]) || node->results[0]->uses.count == 0) return BYOC_OK;
-  if (!collect(&chain, node) || !pays(&chain, node) || !is_closed(&chain)) return BYOC_OK;
+  if (!find_chain(&chain, node)) return BYOC_OK;
   if (!same_dims(chain.x->type, node->results[0]->type)) return BYOC_OK; // a constant has a higher rank
   byoc_writer_t w = {.node = node, .diag = diag};
   byoc_value_t *entries = write_entries(&w, &chain);
