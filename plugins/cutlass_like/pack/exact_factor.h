@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// exact_factor.h - integer sums become bytes by one multiplication, where that gives the bytes of the definition.
+// exact_factor.h - integer sums become bytes without a division, where that gives the bytes of the definition.
 //
 // Example:
 //   const byoc_cutlass_rounding_t rounding = {.scale = 0.002f, .result_scale = 0.3f, .zero = 117, .high = 255};
 //   if (byoc_cutlass_exact_factor(&rounding, &factor, &summand))
 //     byte = clamp(rint(fma(sum, factor, summand)), rounding.low, rounding.high); // for each sum of 32 bits
+//   else if (byoc_cutlass_exact_inverse(&rounding))
+//     byte = clamp(rint(fma(sum * scale, inverse, sum * scale * rest)) + rounding.zero, rounding.low, rounding.high);
 #ifndef BYOC_CUTLASS_EXACT_FACTOR_H_
 #define BYOC_CUTLASS_EXACT_FACTOR_H_
 
@@ -17,5 +19,9 @@ typedef struct byoc_cutlass_rounding_t {
 
 // Finds numbers for the formula above that agree with the definition for each sum. False if it finds none.
 bool byoc_cutlass_exact_factor(const byoc_cutlass_rounding_t *rounding, float *out_factor, float *out_summand);
+
+// 1 / result_scale is `inverse`, rounded to a float, plus `rest`. Does the formula with these agree with the
+// definition?
+bool byoc_cutlass_exact_inverse(const byoc_cutlass_rounding_t *rounding);
 
 #endif // BYOC_CUTLASS_EXACT_FACTOR_H_

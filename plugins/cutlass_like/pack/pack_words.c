@@ -166,16 +166,22 @@ static int32_t words_zero(const byoc_cutlass_problem_t *problem) {
   return words->zero;
 }
 
-// Factor and summand of each channel that make bytes of its sums as the definition does, or a factor of 0.
+// Factor and summand of each channel that make bytes of its sums as the definition does; a factor of 0 where the
+// inverse of the result's scale does so, -1 where nothing is known to.
 static void add_factors(const byoc_cutlass_problem_t *problem, const float *scales, int32_t *tables) {
   const byoc_cutlass_words_t *words = &problem->words;
   const int64_t channels = byoc_cutlass_words_channels(problem), table = byoc_cutlass_words_table(problem);
   float factor = 1.0f, summand = 0.0f;
   for (int64_t c = channels; c < table; ++c) memcpy(&tables[4 * table + c], &factor, sizeof factor); // are not results
-  for (int64_t c = 0; c < channels && !words->reads_factor; ++c) {
+  for (int64_t c = 0; c < channels; ++c) {
     const byoc_cutlass_rounding_t rounding = {scales[c], words->result_scale, words->result_zero, words->low,
                                               words->high};
-    if (c == 0 || scales[c] != scales[c - 1]) byoc_cutlass_exact_factor(&rounding, &factor, &summand);
+    if (c == 0 || scales[c] != scales[c - 1]) {
+      if (words->reads_factor || !byoc_cutlass_exact_inverse(&rounding))
+        factor = -1.0f;
+      else
+        byoc_cutlass_exact_factor(&rounding, &factor, &summand);
+    }
     memcpy(&tables[4 * table + c], &factor, sizeof factor);
     memcpy(&tables[5 * table + c], &summand, sizeof summand);
   }

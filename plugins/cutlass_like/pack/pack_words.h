@@ -31,7 +31,8 @@ void byoc_cutlass_words_quantise(const byoc_cutlass_problem_t *problem, const fl
 int64_t byoc_cutlass_words_table(const byoc_cutlass_problem_t *problem);
 int64_t byoc_cutlass_words_parameter_count(const byoc_cutlass_problem_t *problem);
 
-// Tables that there are: four, and two of exact factors and their summands if results are bytes.
+// Tables that there are: four, and two of exact factors and their summands if results are bytes
+// (templates/words/words_finish.h).
 int64_t byoc_cutlass_words_table_count(const byoc_cutlass_problem_t *problem);
 
 // Fills the tables from `weights` (as given to pack; NULL for bf16), the summands of integer sums (NULL: none), and y =

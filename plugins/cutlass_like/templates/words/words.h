@@ -109,11 +109,15 @@ static inline float w_step(int32_t largest) {
 // How floats become bytes: round(x / scale) + zero, between low and high.
 typedef struct w_byte_t {
   float scale, inverse, zero, low, high;
+  float rest;     // what the inverse lacks
   int is_checked; // whether the product with the inverse may differ from the quotient
 } w_byte_t;
 
 static inline w_byte_t w_byte(float scale, float zero, float low, float high) {
-  return (w_byte_t){scale, scale > 0.0f ? 1.0f / scale : 0.0f, zero, low, high, scale != 1.0f};
+  return (w_byte_t){scale,        scale > 0.0f ? 1.0f / scale : 0.0f,
+                    zero,         low,
+                    high,         scale > 0.0f ? (float)(1.0 / (double)scale - (double)(1.0f / scale)) : 0.0f,
+                    scale != 1.0f};
 }
 
 // Two tensors of bytes are added as floats: (own - own_zero) * own_scale + (other - other_zero) * other_scale + shift.

@@ -37,7 +37,7 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     int32_t offset = args->offsets[c];
     if (READS_ZERO && DOT == DOT_I8X4) offset -= (int32_t)((uint32_t)args->zero * (uint32_t)args->sums[c]);
 #if HAS_FACTORS
-    if (__builtin_expect(args->factors[c] > 0.0f, 1)) {
+    if (args->factors[c] > 0.0f) {
       const vf exact = v_set1(args->factors[c]), summand = v_set1(args->summands[c]);
 #pragma GCC unroll 8
       for (int j = 0; j < TILE_VECTORS; ++j) FN(finish_exact)
@@ -47,6 +47,15 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
     }
 #endif
     vf scale = v_set1(args->scales[c] * factor), shift = v_set1(args->shifts[c]);
+#if HAS_FACTORS
+    if (__builtin_expect(args->factors[c] == 0.0f, 1)) {
+#pragma GCC unroll 8
+      for (int j = 0; j < TILE_VECTORS; ++j) FN(finish_inverse)
+      (sum[i][j], w_set1(offset), scale, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL, valid[j],
+       &byte, &join);
+      continue;
+    }
+#endif
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) FN(finish)
     (sum[i][j], w_set1(offset), scale, shift, output + row + at[j], HAS_RESIDUAL ? residual + row + at[j] : NULL,

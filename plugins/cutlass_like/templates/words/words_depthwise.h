@@ -107,17 +107,23 @@ static void FN(band)(const FN(args_t) * args, const FN(line_t) * line, const TER
   const vf scale = v_set1(args->scales[channel] * args->factor), shift = v_set1(args->shifts[channel]);
 #if HAS_FACTORS
   const vf exact = v_set1(args->factors[channel]), exact_summand = v_set1(args->summands[channel]);
-  const int is_exact = args->factors[channel] > 0.0f;
+  const int is_exact = args->factors[channel] > 0.0f, has_inverse = args->factors[channel] == 0.0f;
 #endif
   for (int64_t y = 0; y < (FLAT ? 1 : rows); ++y, from += STRIDE_H * WIDE, at += OUT_W)
     for (int64_t v = 0; v < FN(vectors); ++v) {
       const SUM_T sum = FN(sum)(from + v * LANES * STRIDE_W, weights);
       const int64_t to = at + line->at[v];
 #if HAS_FACTORS
-      if (__builtin_expect(is_exact, 1)) {
+      if (is_exact) {
         FN(finish_exact)
         (sum, offset, exact, exact_summand, args->output + to, HAS_RESIDUAL ? args->residual + to : NULL,
          line->valid[v], &byte, &join);
+        continue;
+      }
+      if (__builtin_expect(has_inverse, 1)) {
+        FN(finish_inverse)
+        (sum, offset, scale, args->output + to, HAS_RESIDUAL ? args->residual + to : NULL, line->valid[v], &byte,
+         &join);
         continue;
       }
 #endif

@@ -4,9 +4,9 @@
 //   DOT, UNIT, BITS   how words are multiplied; terms of a word and their size
 //   PARAMETERS        words from one table to the next. Each table has an entry per channel: the summand of its
 //                     sum, the sum of its weights, the factor of its sum, its bias. Where results are bytes, factors
-//                     and summands follow that make bytes of sums directly (pack/exact_factor.h); factors that could
-//                     not be found are 0. Behind them lie the parameters that are the same for all channels
-//                     (words_once.h).
+//                     and summands follow that make bytes of sums directly (pack/exact_factor.h). A factor is 0
+//                     where the inverse of the result's scale does so, and -1 where results have to be checked. Behind
+//                     them lie the parameters that are the same for all channels (words_once.h).
 //   TABLES            how many tables there are
 
 #if DOT == DOT_BF16X2 || DOT == DOT_BF16_WIDE
@@ -90,11 +90,20 @@ static inline __attribute__((always_inline)) void FN(finish_exact)(vi sum, vi of
   vf own = v_min(v_max(near, v_set1(byte->low)), v_set1(byte->high));
   FN(store)(JOINS ? w_round(own) : own, to, residual, valid, join);
 }
+// The same by the inverse of the result's scale.
+static inline __attribute__((always_inline)) void FN(finish_inverse)(vi sum, vi offset, vf scale, RESULT_T *to,
+                                                                     const RESIDUAL_T *residual, uint32_t valid,
+                                                                     const w_byte_t *byte, const w_join_t *join) {
+  vf x = w_float(sum + offset) * scale, rest = w_alone(x * v_set1(byte->rest));
+  vf near = w_round(v_fma(x, v_set1(byte->inverse), rest)) + v_set1(byte->zero);
+  FN(store)(v_min(v_max(near, v_set1(byte->low)), v_set1(byte->high)), to, residual, valid, join);
+}
 #else
 #define HAS_FACTORS 0
 #endif
 
-// One vector of sums → results. `offset` is added to integer sums; factors and biases are for sums as floats.
+// One vector of sums → results, whatever they are. `offset` is added to integer sums; factors and biases are for sums
+// as floats.
 static inline __attribute__((always_inline)) void FN(finish)(SUM_T sum, vi offset, vf scale, vf shift, RESULT_T *to,
                                                              const RESIDUAL_T *residual, uint32_t valid,
                                                              const w_byte_t *byte, const w_join_t *join) {

@@ -84,9 +84,10 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
     const uint32_t valid = j + 1 < TILE_VECTORS ? W_ALL : (1u << TILE_LANES) - 1u;
     vi offset = w_load(args->offsets + c);
     if (READS_ZERO && DOT == DOT_I8X4) offset -= w_load(args->sums + c) * args->zero;
+    const vf scale = v_load(args->scales + c) * v_set1(args->factor), shift = v_load(args->shifts + c);
 #if HAS_FACTORS
     const vf exact = v_load(args->factors + c), summand = v_load(args->summands + c);
-    if (__builtin_expect(!w_any_above(v_set1(1e-30f) - exact, 0.0f), 1)) {
+    if (!w_any_above(v_set1(1e-30f) - exact, 0.0f)) {
 #pragma GCC unroll 32
       for (int i = 0; i < TILE_ROWS; ++i) {
         const int64_t at = (row + i) * N + c;
@@ -96,8 +97,16 @@ static void TILE_NAME(const FN(args_t) * args, int64_t row, int64_t column, cons
       }
       continue;
     }
+    if (__builtin_expect(!w_any_above(v_zero() - exact, 0.0f), 1)) {
+#pragma GCC unroll 32
+      for (int i = 0; i < TILE_ROWS; ++i) {
+        const int64_t at = (row + i) * N + c;
+        FN(finish_inverse)
+        (sum[i][j], offset, scale, args->output + at, HAS_RESIDUAL ? args->residual + at : NULL, valid, &byte, &join);
+      }
+      continue;
+    }
 #endif
-    const vf scale = v_load(args->scales + c) * v_set1(args->factor), shift = v_load(args->shifts + c);
 #pragma GCC unroll 32
     for (int i = 0; i < TILE_ROWS; ++i) {
       const int64_t at = (row + i) * N + c;
