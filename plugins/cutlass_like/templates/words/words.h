@@ -48,6 +48,9 @@ static inline vf w_alone(vf x);
 static inline vi w_bytes(const uint8_t *p, int64_t n, int64_t stride);
 static inline vf w_floats(const float *p, int64_t n, int64_t stride);
 
+// Words of four bytes each: word l has the bytes l of four rows, `step` apart, with the bits of `flip` flipped.
+static inline vi w_pack_rows(const uint8_t *p, int64_t step, uint8_t flip);
+
 // Lane l is the word at the l * stride-th term from p, of `unit` terms a word. May read 64 bytes and a vector beyond.
 static inline vi w_spread(const void *p, int64_t stride, int unit);
 
@@ -126,11 +129,15 @@ typedef struct w_join_t {
   w_byte_t byte; // of the sum
 } w_join_t;
 
+static inline vf w_clamp(vf rounded, const w_byte_t *byte) {
+  return v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
+}
+
 // x * scale as a byte, in floats. Multiplying by the inverse is off by less than 1e-4 if the result fits a byte. If
 // that could change the rounding, the quotient is computed, as the definition of quantisation asks.
 static inline vf w_quantise(vf x, vf scale, const w_byte_t *byte) {
   vf near = x * (scale * v_set1(byte->inverse)), rounded = w_round(near);
   if (byte->is_checked && __builtin_expect(w_any_above(w_abs(near - rounded), 0.4998f), 0))
     rounded = w_round(x * scale / v_set1(byte->scale));
-  return v_min(v_max(rounded + v_set1(byte->zero), v_set1(byte->low)), v_set1(byte->high));
+  return w_clamp(rounded, byte);
 }

@@ -21,6 +21,18 @@ static inline vf w_round(vf x) {
 static inline vi w_integers(vf x) {
   return (vi)_mm512_cvtps_epi32(x);
 }
+#define HAS_PACK_ROWS 1
+static inline vi w_pack_rows(const uint8_t *p, int64_t step, uint8_t flip) {
+  __m128i rows[4];
+  for (int r = 0; r < 4; ++r)
+    rows[r] = _mm_xor_si128(_mm_loadu_si128((const __m128i *)(const void *)(p + r * step)), _mm_set1_epi8((char)flip));
+  const __m128i a = _mm_unpacklo_epi8(rows[0], rows[1]), b = _mm_unpackhi_epi8(rows[0], rows[1]);
+  const __m128i c = _mm_unpacklo_epi8(rows[2], rows[3]), d = _mm_unpackhi_epi8(rows[2], rows[3]);
+  const __m256i low = _mm256_set_m128i(_mm_unpackhi_epi16(a, c), _mm_unpacklo_epi16(a, c));
+  const __m256i high = _mm256_set_m128i(_mm_unpackhi_epi16(b, d), _mm_unpacklo_epi16(b, d));
+  return (vi)_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+}
+
 // Four words of bytes begin within 16 bytes, if the stride is 4 at most.
 #define HAS_SPREAD 1
 static inline vi w_spread_pairs(const void *p, int64_t stride);

@@ -47,7 +47,14 @@ static inline int32_t FN(largest)(const FN(args_t) * args, int64_t image) {
 // `count` pixels of up to UNIT channels. May write up to a vector beyond the last one.
 static inline void FN(pack)(int32_t *to, const DATA_T *from, int64_t channels, int64_t count, int32_t zero,
                             float inverse) {
-  for (int64_t x = 0; x < count; x += LANES) {
+  int64_t x = 0;
+#if DOT == DOT_I8X4 && DATA != AS_F32
+  for (; STRIDE_W == 1 && channels >= UNIT && x + LANES <= count; x += LANES) {
+    const vi word = w_pack_rows(from + x, (int64_t)IN_H * IN_W, DATA == AS_I8 ? 128 : 0);
+    memcpy(to + x, &word, sizeof word);
+  }
+#endif
+  for (; x < count; x += LANES) {
     int64_t n = count - x < LANES ? count - x : LANES;
     vi word = {0};
 #pragma GCC unroll 4

@@ -76,7 +76,8 @@ static inline __attribute__((always_inline)) void FN(store)(vf own, RESULT_T *to
   if (RESIDUAL == AS_I8) other = (other ^ 128) - 128;
   vf x = w_alone((own - v_set1(join->own_zero)) * v_set1(join->own_scale)) +
          w_alone((w_float(other) - v_set1(join->other_zero)) * v_set1(join->other_scale)) + v_set1(join->shift);
-  own = w_quantise(JOINS_RELU ? v_max(x, v_zero()) : x, v_set1(1.0f), &join->byte);
+  x = JOINS_RELU ? v_max(x, v_zero()) : x;
+  own = join->byte.is_checked ? w_quantise(x, v_set1(1.0f), &join->byte) : w_clamp(w_round(x), &join->byte);
 #endif
   w_store_bytes(to, w_integers(own), valid);
 }
@@ -95,8 +96,7 @@ static inline __attribute__((always_inline)) void FN(finish_inverse)(vi sum, vi 
                                                                      const RESIDUAL_T *residual, uint32_t valid,
                                                                      const w_byte_t *byte, const w_join_t *join) {
   vf x = w_float(sum + offset) * scale, rest = w_alone(x * v_set1(byte->rest));
-  vf near = w_round(v_fma(x, v_set1(byte->inverse), rest)) + v_set1(byte->zero);
-  FN(store)(v_min(v_max(near, v_set1(byte->low)), v_set1(byte->high)), to, residual, valid, join);
+  FN(store)(w_clamp(w_round(v_fma(x, v_set1(byte->inverse), rest)), byte), to, residual, valid, join);
 }
 #else
 #define HAS_FACTORS 0

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of words.h that an instruction set has no instructions for, lane by lane.
+#if !defined(HAS_PACK_ROWS)
+static inline vi w_pack_rows(const uint8_t *p, int64_t step, uint8_t flip) {
+  vi x = {0};
+  for (int r = 0; r < 4; ++r) x |= (w_bytes(p + r * step, LANES, 1) ^ flip) << (8 * r);
+  return x;
+}
+#endif
 #if !defined(HAS_SPREAD)
 static inline vi w_spread(const void *p, int64_t stride, int unit) {
   if (unit == 2) return w_spread_pairs(p, stride);

@@ -25,6 +25,19 @@ static inline vi w_integers(vf x) {
   return (vi)vcvtnq_s32_f32(x);
 }
 #if defined(__ARM_FEATURE_MATMUL_INT8)
+#define HAS_PACK_ROWS 1
+static inline vi w_pack_rows(const uint8_t *p, int64_t step, uint8_t flip) {
+  uint8x8_t rows[4] = {vdup_n_u8(0)};
+  for (int r = 0; r < 4; ++r) {
+    uint32_t four;
+    memcpy(&four, p + r * step, sizeof four);
+    rows[r] = veor_u8(vreinterpret_u8_u32(vdup_n_u32(four)), vdup_n_u8(flip));
+  }
+  const uint8x8_t a = vzip1_u8(rows[0], rows[1]), b = vzip1_u8(rows[2], rows[3]);
+  const uint16x4_t low = vzip1_u16(vreinterpret_u16_u8(a), vreinterpret_u16_u8(b));
+  const uint16x4_t high = vzip2_u16(vreinterpret_u16_u8(a), vreinterpret_u16_u8(b));
+  return (vi)vcombine_u16(low, high);
+}
 #define HAS_SPREAD 1
 static inline vi w_spread_pairs(const void *p, int64_t stride);
 static inline vi w_spread(const void *p, int64_t stride, int unit) {
