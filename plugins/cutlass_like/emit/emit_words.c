@@ -157,9 +157,9 @@ static void emit_depthwise(byoc_plugin_string_t *text, byoc_cutlass_names_t *nam
   const byoc_cutlass_conv_t *c = &problem->conv;
   const byoc_cutlass_rows_t rows = byoc_cutlass_words_rows(problem, byoc_cutlass_isa_lanes(plan->isa));
   const constant_t constants[] = {
-      {"KERNEL_H", c->kernel_h}, {"DILATION_H", c->dilation_h}, {"DILATION_W", c->dilation_w},
-      {"TAPS", rows.taps},       {"ROW_WORDS", rows.row_words}, {"BAND_H", rows.band_h},
-      {"WIDE", rows.wide},       {"TALL", rows.tall},           {"FLAT", rows.flat}};
+      {"KERNEL_H", c->kernel_h},     {"DILATION_H", c->dilation_h}, {"DILATION_W", c->dilation_w}, {"TAPS", rows.taps},
+      {"ROW_WORDS", rows.row_words}, {"BAND_H", rows.band_h},       {"WIDE", rows.wide},           {"TALL", rows.tall},
+      {"FLAT", rows.flat},           {"MOST_ROWS", rows.together}};
   emit_shape(text, names, c);
   for (size_t i = 0; i < sizeof constants / sizeof *constants; ++i)
     byoc_cutlass_define(text, names, constants[i].name, constants[i].value);

@@ -47,7 +47,7 @@ bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem) {
 }
 
 byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *problem, int32_t lanes) {
-  enum { BAND_TERMS = 16 * 1024, FLAT_VECTORS = 64, BYTES_BEYOND = 64 };
+  enum { BAND_TERMS = 16 * 1024, FLAT_VECTORS = 64, BYTES_BEYOND = 64, TOGETHER = 4, MOST_KERNEL = 7 };
   const byoc_cutlass_conv_t *c = &problem->conv;
   const int64_t unit = byoc_cutlass_words_unit(problem->words.dot), reach = (c->kernel_h - 1) * c->dilation_h + 1;
   byoc_cutlass_rows_t rows = {.taps = c->dilation_w == 1 ? unit : 1,
@@ -58,7 +58,10 @@ byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *proble
   rows.tall = (rows.band_h - 1) * c->stride_h + reach;
   const int64_t vectors = byoc_cutlass_ceil_div((c->out_h - 1) * rows.wide + c->out_w, lanes);
   rows.flat = c->stride_h == 1 && c->stride_w == 1 && rows.band_h == c->out_h && vectors <= FLAT_VECTORS &&
-              vectors < c->out_h * byoc_cutlass_ceil_div(c->out_w, lanes);
+              vectors * 5 < c->out_h * byoc_cutlass_ceil_div(c->out_w, lanes) * 4;
+  // As many as straight code may have, where rows share words at all.
+  const bool shares = c->kernel_h > c->stride_h && c->dilation_h == 1 && c->kernel_h <= MOST_KERNEL && !rows.flat;
+  rows.together = shares && rows.band_h >= TOGETHER ? TOGETHER : 1;
   // The last vector, and the last word of its last lane, reach beyond the last row.
   const int64_t terms = rows.wide * rows.tall + lanes * c->stride_w + unit;
   rows.slot = byoc_cutlass_ceil_div(terms * 4 / unit + BYTES_BEYOND, 64) * 16;

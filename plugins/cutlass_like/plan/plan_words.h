@@ -44,7 +44,8 @@ bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem);
 typedef struct byoc_cutlass_rows_t {
   int64_t taps, row_words; // of a word, words of a row of the kernel
   int64_t band_h, wide, tall, slot;
-  bool flat; // lanes run over the whole plane
+  bool flat;        // lanes run over the whole plane
+  int64_t together; // rows of results that share words
 } byoc_cutlass_rows_t;
 byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *problem, int32_t lanes);
 

@@ -82,55 +82,87 @@ static void FN(measure_line)(FN(line_t) * line) {
   }
 }
 
-static inline __attribute__((always_inline)) SUM_T FN(sum)(const TERM_T *from, const vi weights[KERNEL_H][ROW_WORDS]) {
-  SUM_T sum = {0};
-#pragma GCC unroll 16
+// What a channel's sums are made of, and what makes results of them.
+typedef struct FN(channel_t) {
+  vi weights[KERNEL_H][ROW_WORDS], offset;
+  vf scale, shift, exact, summand;
+  float factor;
+  w_byte_t byte;
+  w_join_t join;
+} FN(channel_t);
+
+static inline __attribute__((always_inline)) void FN(begin)(const FN(args_t) * args, int64_t channel,
+                                                            FN(channel_t) * out) {
   for (int r = 0; r < KERNEL_H; ++r)
-#pragma GCC unroll 16
     for (int j = 0; j < ROW_WORDS; ++j)
-      sum = FN(dot)(sum, w_spread(from + (int64_t)r * DILATION_H * WIDE + j * TAPS * DILATION_W, STRIDE_W, UNIT),
-                    weights[r][j]);
-  return sum;
+      out->weights[r][j] = w_set1(args->weights[(channel * KERNEL_H + r) * ROW_WORDS + j]);
+  int32_t summand = args->offsets[channel];
+  if (READS_ZERO && DOT == DOT_I8X4) summand -= (int32_t)((uint32_t)args->zero * (uint32_t)args->sums[channel]);
+  out->offset = w_set1(summand);
+  out->byte = args->byte;
+  out->join = args->join;
+  out->scale = v_set1(args->scales[channel] * args->factor), out->shift = v_set1(args->shifts[channel]);
+#if HAS_FACTORS
+  out->factor = args->factors[channel];
+  out->exact = v_set1(args->factors[channel]), out->summand = v_set1(args->summands[channel]);
+#endif
+}
+
+static inline __attribute__((always_inline)) void FN(end)(const FN(args_t) * args, const FN(channel_t) * c, SUM_T sum,
+                                                          int64_t to, uint32_t valid) {
+  RESULT_T *output = args->output + to;
+  const RESIDUAL_T *residual = HAS_RESIDUAL ? args->residual + to : NULL;
+#if HAS_FACTORS
+  if (c->factor > 0.0f) {
+    FN(finish_exact)(sum, c->offset, c->exact, c->summand, output, residual, valid, &c->byte, &c->join);
+    return;
+  }
+  if (__builtin_expect(c->factor == 0.0f, 1)) {
+    FN(finish_inverse)(sum, c->offset, c->scale, output, residual, valid, &c->byte, &c->join);
+    return;
+  }
+#endif
+  FN(finish)(sum, c->offset, c->scale, c->shift, output, residual, valid, &c->byte, &c->join);
+}
+
+// One vector of `rows` rows of results, below each other: words that several of them read are made once. Row y begins
+// at at + y * OUT_W of the result.
+static inline __attribute__((always_inline)) void FN(rows)(const FN(args_t) * args, const FN(channel_t) * c,
+                                                           const TERM_T *from, const int rows, int64_t at,
+                                                           uint32_t valid) {
+  SUM_T sum[MOST_ROWS];
+#pragma GCC unroll 8
+  for (int y = 0; y < rows; ++y) sum[y] = (SUM_T){0};
+#pragma GCC unroll 32
+  for (int i = 0; i < (rows - 1) * STRIDE_H + (KERNEL_H - 1) * DILATION_H + 1; ++i)
+#pragma GCC unroll 16
+    for (int j = 0; j < ROW_WORDS; ++j) {
+      vi word = w_spread(from + (int64_t)i * WIDE + j * TAPS * DILATION_W, STRIDE_W, UNIT);
+#pragma GCC unroll 8
+      for (int y = 0; y < rows; ++y) {
+        const int r = (i - y * STRIDE_H) / DILATION_H;
+        if (i >= y * STRIDE_H && r < KERNEL_H && r * DILATION_H == i - y * STRIDE_H)
+          sum[y] = FN(dot)(sum[y], word, c->weights[r][j]);
+      }
+    }
+#pragma GCC unroll 8
+  for (int y = 0; y < rows; ++y) FN(end)(args, c, sum[y], at + y * OUT_W, valid);
 }
 
 // One band of a channel, whose terms lie at `from` and whose results at `at` of the tensor.
 static void FN(band)(const FN(args_t) * args, const FN(line_t) * line, const TERM_T *from, int64_t channel, int64_t at,
                      int64_t rows) {
-  vi weights[KERNEL_H][ROW_WORDS];
-  for (int r = 0; r < KERNEL_H; ++r)
-    for (int j = 0; j < ROW_WORDS; ++j) weights[r][j] = w_set1(args->weights[(channel * KERNEL_H + r) * ROW_WORDS + j]);
-  int32_t summand = args->offsets[channel];
-  if (READS_ZERO && DOT == DOT_I8X4) summand -= (int32_t)((uint32_t)args->zero * (uint32_t)args->sums[channel]);
-  const vi offset = w_set1(summand);
-  const w_byte_t byte = args->byte;
-  const w_join_t join = args->join;
-  const vf scale = v_set1(args->scales[channel] * args->factor), shift = v_set1(args->shifts[channel]);
-#if HAS_FACTORS
-  const vf exact = v_set1(args->factors[channel]), exact_summand = v_set1(args->summands[channel]);
-  const int is_exact = args->factors[channel] > 0.0f, has_inverse = args->factors[channel] == 0.0f;
-#endif
-  for (int64_t y = 0; y < (FLAT ? 1 : rows); ++y, from += STRIDE_H * WIDE, at += OUT_W)
-    for (int64_t v = 0; v < FN(vectors); ++v) {
-      const SUM_T sum = FN(sum)(from + v * LANES * STRIDE_W, weights);
-      const int64_t to = at + line->at[v];
-#if HAS_FACTORS
-      if (is_exact) {
-        FN(finish_exact)
-        (sum, offset, exact, exact_summand, args->output + to, HAS_RESIDUAL ? args->residual + to : NULL,
-         line->valid[v], &byte, &join);
-        continue;
-      }
-      if (__builtin_expect(has_inverse, 1)) {
-        FN(finish_inverse)
-        (sum, offset, scale, args->output + to, HAS_RESIDUAL ? args->residual + to : NULL, line->valid[v], &byte,
-         &join);
-        continue;
-      }
-#endif
-      FN(finish)
-      (sum, offset, scale, shift, args->output + to, HAS_RESIDUAL ? args->residual + to : NULL, line->valid[v], &byte,
-       &join);
-    }
+  FN(channel_t) c;
+  FN(begin)(args, channel, &c);
+  for (int64_t v = 0; v < FN(vectors); ++v) {
+    const TERM_T *column = from + v * LANES * STRIDE_W;
+    const int64_t to = at + line->at[v], lines = FLAT ? 1 : rows;
+    int64_t y = 0;
+    for (; y + MOST_ROWS <= lines; y += MOST_ROWS)
+      FN(rows)(args, &c, column + y * STRIDE_H * WIDE, MOST_ROWS, to + y * OUT_W, line->valid[v]);
+    for (; MOST_ROWS > 1 && y < lines; ++y)
+      FN(rows)(args, &c, column + y * STRIDE_H * WIDE, 1, to + y * OUT_W, line->valid[v]);
+  }
 }
 
 // Bands [first, last) of the channels of one image.
