@@ -50,17 +50,18 @@ static inline void FN(copy)(TERM_T *to, const DATA_T *from, int32_t zero) {
 #endif
 }
 
-// The rows that the results from row `first` on read.
+// The rows that the results from row `first` on read. The padding of a single band is there before.
 static void FN(pad)(const FN(args_t) * args, TERM_T *to, const DATA_T *plane, int64_t first) {
   for (int64_t y = 0; y < TALL; ++y, to += WIDE) {
     const int64_t in_y = first * STRIDE_H + y - PAD_TOP;
-    if (in_y < 0 || in_y >= IN_H) {
+    const int is_inside = in_y >= 0 && in_y < IN_H;
+    if (FN(bands) > 1 && is_inside) {
+      FN(fill)(to, FN(left), args->zero);
+      FN(fill)(to + FN(left) + FN(inner), WIDE - FN(left) - FN(inner), args->zero);
+    } else if (FN(bands) > 1) {
       FN(fill)(to, WIDE, args->zero);
-      continue;
     }
-    FN(fill)(to, FN(left), args->zero);
-    FN(copy)(to + FN(left), plane + in_y * IN_W, args->zero);
-    FN(fill)(to + FN(left) + FN(inner), WIDE - FN(left) - FN(inner), args->zero);
+    if (is_inside) FN(copy)(to + FN(left), plane + in_y * IN_W, args->zero);
   }
 }
 
@@ -172,6 +173,7 @@ static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t image, int
   FN(line_t) line;
   FN(measure_line)(&line);
   TERM_T *padded = (TERM_T *)(void *)slot;
+  if (FN(bands) == 1) FN(fill)(padded, TALL * WIDE, args->zero);
   for (int64_t item = first; item < last; ++item) {
     const int64_t channel = item / FN(bands), row = item % FN(bands) * BAND_H;
     const int64_t rows = OUT_H - row < BAND_H ? OUT_H - row : BAND_H;
