@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "kernels.h"
+#include "pack/exact_factor.h"
 #include "pack/pack_words.h"
 
 enum { SLOTS = 3, MOST_CASES = 16 };
@@ -476,6 +477,50 @@ static void test_nan(void **state) {
   run_everywhere(cases, nan_conv_cases(cases), true, false, true);
 }
 
+// The formulas that a build proves exact give the bytes of the definition for each sum, also for those next to a half.
+static void test_exact_bytes(void **state) {
+  (void)state;
+  byoc_test_random_t random = {3};
+  int found = 0, inverses = 0;
+  for (int i = 0; i < 40; ++i) {
+    const float result_scale = 0.01f + 0.01f * fabsf(byoc_test_float(&random));
+    const float span = exp2f((float)(4 + i % 16)); // the sum that makes 128 steps, or so
+    const byoc_cutlass_rounding_t r = {.scale = result_scale * (128.0f + 64.0f * byoc_test_float(&random)) / span,
+                                       .result_scale = result_scale,
+                                       .zero = (float)(byoc_test_next(&random) % 256),
+                                       .high = 255.0f};
+    float factor, summand;
+    const float inverse = 1.0f / result_scale, rest = (float)(1.0 / (double)result_scale - (double)inverse);
+    const bool is_exact = byoc_cutlass_exact_factor(&r, &factor, &summand);
+    const bool has_inverse = byoc_cutlass_exact_inverse(&r);
+    found += is_exact, inverses += has_inverse;
+    for (float byte = -r.zero; byte < 256.0f - r.zero; ++byte)
+      for (int64_t near = -3; near <= 3; ++near) {
+        const float sum = (float)(llrintf((byte + 0.5f) * result_scale / r.scale) + near), x = sum * r.scale;
+        const float expected = fminf(fmaxf(rintf(x / result_scale) + r.zero, r.low), r.high);
+        if (is_exact) assert_true(fminf(fmaxf(rintf(fmaf(sum, factor, summand)), r.low), r.high) == expected);
+        const float quotient = fmaf(x, inverse, x * rest);
+        if (has_inverse) assert_true(fminf(fmaxf(rintf(quotient) + r.zero, r.low), r.high) == expected);
+      }
+  }
+  assert_true(found > 20 && inverses == 40);
+}
+
+// No formula is exact for numbers that floats do not hold.
+static void test_no_exact_bytes(void **state) {
+  (void)state;
+  float factor, summand;
+  const byoc_cutlass_rounding_t wrong[] = {{.scale = 0.0f, .result_scale = 1.0f, .high = 255.0f},
+                                           {.scale = NAN, .result_scale = 1.0f, .high = 255.0f},
+                                           {.scale = 1.0f, .result_scale = 0.0f, .high = 255.0f},
+                                           {.scale = INFINITY, .result_scale = 1.0f, .high = 255.0f},
+                                           {.scale = 1e-38f, .result_scale = 1.0f, .high = 255.0f}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+    assert_false(byoc_cutlass_exact_factor(&wrong[i], &factor, &summand));
+    assert_false(byoc_cutlass_exact_inverse(&wrong[i]));
+  }
+}
+
 // Products of bf16 are faster than f32 on some makers' processors only; those of an unknown maker may be the slow ones.
 static void test_rates(void **state) {
   (void)state;
@@ -489,8 +534,9 @@ static void test_rates(void **state) {
 }
 
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_bytes),      cmocka_unit_test(test_depthwise),
-                                     cmocka_unit_test(test_open_bytes), cmocka_unit_test(test_floats_as_bytes),
-                                     cmocka_unit_test(test_nan),        cmocka_unit_test(test_rates)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_bytes),           cmocka_unit_test(test_depthwise), cmocka_unit_test(test_open_bytes),
+      cmocka_unit_test(test_floats_as_bytes), cmocka_unit_test(test_nan),       cmocka_unit_test(test_exact_bytes),
+      cmocka_unit_test(test_no_exact_bytes),  cmocka_unit_test(test_rates)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,6 @@
 // Splits a run among threads: the work that is worth a share, and blocks that give two threads the same amount.
 #include "plan/plan.h"
 #include "plan/plan_winograd.h"
-#include "plan/plan_words.h"
 
 static int64_t round_up(int64_t channels, byoc_cutlass_isa_t isa) {
   const int64_t lanes = byoc_cutlass_isa_lanes(isa);

@@ -42,10 +42,6 @@ int64_t byoc_cutlass_words_chunk(const byoc_cutlass_problem_t *problem) {
   return byoc_cutlass_ceil_div(planes, byoc_cutlass_ceil_div(planes, 16));
 }
 
-bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem) {
-  return problem->kind == BYOC_CUTLASS_CONV && problem->conv.groups > 1 && problem->conv.in == 1;
-}
-
 byoc_cutlass_rows_t byoc_cutlass_words_rows(const byoc_cutlass_problem_t *problem, int32_t lanes) {
   enum { BAND_TERMS = 16 * 1024, FLAT_VECTORS = 64, BYTES_BEYOND = 64, TOGETHER = 4, MOST_KERNEL = 7 };
   const byoc_cutlass_conv_t *c = &problem->conv;

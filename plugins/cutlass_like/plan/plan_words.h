@@ -38,9 +38,8 @@ typedef struct byoc_cutlass_spread_t {
 } byoc_cutlass_spread_t;
 byoc_cutlass_spread_t byoc_cutlass_words_spread(const byoc_cutlass_conv_t *conv, int32_t lanes);
 
-// A depthwise convolution, whose words hold taps instead of channels (templates/words/words_depthwise.h). The rows that
-// it copies for a band of results: how many terms and rows, and the words of a share's memory.
-bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem);
+// The rows that a depthwise convolution copies for a band of results (templates/words/words_depthwise.h): how many
+// terms and rows, and the words of a share's memory.
 typedef struct byoc_cutlass_rows_t {
   int64_t taps, row_words; // of a word, words of a row of the kernel
   int64_t band_h, wide, tall, slot;

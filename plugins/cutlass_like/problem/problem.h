@@ -194,6 +194,11 @@ static inline bool byoc_cutlass_open_sizes(const byoc_cutlass_problem_t *problem
   return problem->kind == BYOC_CUTLASS_CONV && (problem->conv.open_h || problem->conv.open_w);
 }
 
+// True for a depthwise convolution on words, which hold taps instead of channels.
+static inline bool byoc_cutlass_words_depthwise(const byoc_cutlass_problem_t *problem) {
+  return problem->kind == BYOC_CUTLASS_CONV && problem->words.dot && problem->conv.groups > 1 && problem->conv.in == 1;
+}
+
 // The planned height or width of the result of a convolution whose images have a dynamic size: networks use smaller
 // images where there are more channels.
 int64_t byoc_cutlass_open_size(int64_t in, int64_t out);
