@@ -166,7 +166,7 @@ static void test_new_plugin(void **state) {
   byoc_test_printed("a plugin of this flavour cannot be named 'driver': it has the file driver.c");
   byoc_test_shell(2, "byoc new-plugin mine --flavour engines");
   byoc_test_printed(
-      "there is no flavour 'engines'\nhint: did you mean 'engine'? there are c, engine, device and table");
+      "there is no flavour 'engines'\nhint: did you mean 'engine'? there are c, engine, device, npu and table");
   byoc_test_shell(2, "byoc new-plugin");
   byoc_test_printed("the plugin's name");
 }

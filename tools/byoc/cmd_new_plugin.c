@@ -18,7 +18,8 @@ typedef struct flavour_t {
   const char *name;
   const char *word; // the example's name, in whose place the new one goes
 } flavour_t;
-static const flavour_t flavours[] = {{"c", "hello"}, {"engine", "abacus"}, {"device", "slab"}, {"table", "shrink"}};
+static const flavour_t flavours[] = {
+    {"c", "hello"}, {"engine", "abacus"}, {"device", "slab"}, {"npu", "npu"}, {"table", "shrink"}};
 enum { FLAVOUR_COUNT = sizeof(flavours) / sizeof(flavours[0]) };
 
 // X(the example's name, file there, symbol of what was embedded)
@@ -43,6 +44,17 @@ enum { FLAVOUR_COUNT = sizeof(flavours) / sizeof(flavours[0]) };
   X("slab", "Makefile", device_makefile)                                                                               \
   X("slab", "model.byoc", device_model_byoc)                                                                           \
   X("slab", "README.md", device_readme_md)                                                                             \
+  X("npu", "npu.c", npu_npu_c)                                                                                         \
+  X("npu", "chip.h", npu_chip_h)                                                                                       \
+  X("npu", "layer.h", npu_layer_h)                                                                                     \
+  X("npu", "layer.c", npu_layer_c)                                                                                     \
+  X("npu", "compile.h", npu_compile_h)                                                                                 \
+  X("npu", "compile.c", npu_compile_c)                                                                                 \
+  X("npu", "engine.c", npu_engine_c)                                                                                   \
+  X("npu", "CMakeLists.txt", npu_cmakelists_txt)                                                                       \
+  X("npu", "Makefile", npu_makefile)                                                                                   \
+  X("npu", "model.byoc", npu_model_byoc)                                                                               \
+  X("npu", "README.md", npu_readme_md)                                                                                 \
   X("shrink", "shrink.json", table_shrink_json)                                                                        \
   X("shrink", "shrink.c", table_shrink_c)                                                                              \
   X("shrink", "model.byoc", table_model_byoc)                                                                          \
@@ -158,7 +170,7 @@ static byoc_status_t find_flavour(const char *name, const flavour_t **out_flavou
   }
   const char *nearest = byoc_nearest_match(name, names, FLAVOUR_COUNT);
   byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there is no flavour '%s'", name);
-  byoc_diag_hint(diag, "%s%s%sthere are c, engine, device and table", nearest != NULL ? "did you mean '" : "",
+  byoc_diag_hint(diag, "%s%s%sthere are c, engine, device, npu and table", nearest != NULL ? "did you mean '" : "",
                  nearest != NULL ? nearest : "", nearest != NULL ? "'? " : "");
   return status;
 }
@@ -186,12 +198,13 @@ int byoc_main_new_plugin(int argc, char **argv) {
   const byoc_option_row_t rows[] = {
       {"flavour", 0, BYOC_OPT_STRING, &flavour, "NAME",
        "c: answers with C source (the default); engine: writes streams that an engine in the artifact runs; device: "
-       "brings a device with its driver; table: NAME.json, for functions in C, without anything to compile"},
+       "brings a device with its driver; npu: a whole accelerator of 8-bit integers, with a simulator; table: "
+       "NAME.json, for functions in C, without anything to compile"},
   };
   static const char *const operands[] = {"the plugin's name", NULL};
   const byoc_usage_t usage = {
       .command = "byoc new-plugin",
-      .synopsis = "NAME [--flavour c|engine|device|table]",
+      .synopsis = "NAME [--flavour c|engine|device|npu|table]",
       .summary = "write a complete backend to start from into the new folder NAME",
       .operands = operands,
       .rows = rows,
