@@ -62,15 +62,19 @@ static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path,
   return BYOC_OK;
 }
 
+static byoc_status_t note_folder(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
+  library->folder = byoc_path_directory(byoc_arena_allocator(&library->arena), path);
+  return library->folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 static byoc_status_t read_table(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
   if (path == NULL) return BYOC_OK;
   const byoc_allocator_t arena = byoc_arena_allocator(&library->arena);
   char *text = NULL;
   BYOC_RETURN_IF_ERROR(byoc_file_read(path, arena, diag, &text, &library->table_size_bytes));
   library->table = text;
-  library->folder = byoc_path_directory(arena, path);
   byoc_hasher_update(&library->content, text, library->table_size_bytes);
-  return library->folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return BYOC_OK;
 }
 
 static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
@@ -170,6 +174,7 @@ static byoc_status_t ask_library(const char *path, const char *table, const byoc
   fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;
   byoc_status_t status = hash_file(library, path, diag);
+  if (status == BYOC_OK) status = note_folder(library, table != NULL ? table : path, diag);
   if (status == BYOC_OK) status = read_table(library, table, diag);
   if (status == BYOC_OK) status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);
@@ -193,8 +198,8 @@ byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table
   *out_library = NULL;
   byoc_plugin_library_t *library = NULL;
   BYOC_RETURN_IF_ERROR(ask_library(path, table, note, fill_tables, allocator, diag, &library));
-  byoc_status_t status =
-      byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
+  byoc_status_t status = byoc_plugin_negotiate(&library->plugin, note, library->folder, &library->arena, diag,
+                                               &library->kinds, &library->kind_count);
   const char *content = NULL;
   char domains[256];
   if (status == BYOC_OK) status = label_kinds(library, &content, diag);

@@ -66,9 +66,10 @@ byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, cons
 byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_source_t *source, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byoc_static_library_t *library,
                                               byoc_diag_t *diag);
-// Reads a static library into a module of that kind, and checks its symbols.
-byoc_status_t byoc_session_fill_library(byoc_runtime_module_t *module, const byoc_static_library_t *library,
-                                        byoc_diag_t *diag);
+// Reads a static library into a module of that kind, and checks its symbols. Without a session, announced code of that
+// name is not used.
+byoc_status_t byoc_session_fill_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                        const byoc_static_library_t *library, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag);
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.
