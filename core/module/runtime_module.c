@@ -136,8 +136,8 @@ byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const 
   return status;
 }
 
-byoc_status_t byoc_runtime_module_add_source(byoc_runtime_module_t *module, const char *name, const void *data,
-                                             size_t size_bytes, bool is_header, byoc_diag_t *diag) {
+byoc_status_t byoc_runtime_module_add_code(byoc_runtime_module_t *module, byoc_module_code_t kind, const char *name,
+                                           const void *data, size_t size_bytes, byoc_diag_t *diag) {
   byoc_arena_t *arena = &module->arena;
   if (size_bytes == SIZE_MAX) return byoc_diag_out_of_memory(diag);
   uint8_t *copy = byoc_arena_allocate_aligned(arena, size_bytes + 1, 1);
@@ -146,8 +146,10 @@ byoc_status_t byoc_runtime_module_add_source(byoc_runtime_module_t *module, cons
   if (copy == NULL || file.name == NULL) return byoc_diag_out_of_memory(diag);
   if (size_bytes > 0) memcpy(copy, data, size_bytes);
   copy[size_bytes] = '\0';
-  const bool pushed = is_header ? byoc_vector_push(&module->headers, byoc_arena_allocator(arena), file)
-                                : byoc_vector_push(&module->sources, byoc_arena_allocator(arena), file);
+  const byoc_allocator_t allocator = byoc_arena_allocator(arena);
+  const bool pushed = kind == BYOC_MODULE_CODE_SOURCE   ? byoc_vector_push(&module->sources, allocator, file)
+                      : kind == BYOC_MODULE_CODE_HEADER ? byoc_vector_push(&module->headers, allocator, file)
+                                                        : byoc_vector_push(&module->archives, allocator, file);
   return pushed ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 

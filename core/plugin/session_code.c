@@ -33,12 +33,11 @@ static byoc_status_t trusted_path(const filling_t *f, const char *path, const ch
   return BYOC_OK;
 }
 
-static byoc_status_t add_source_at(const filling_t *f, const char *name, const char *path, bool is_header) {
+static byoc_status_t add_code_at(const filling_t *f, byoc_module_code_t kind, const char *name, const char *path) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(trusted_path(f, path, &path));
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, f->diag, &view));
-  byoc_status_t status =
-      byoc_runtime_module_add_source(f->module, name, view.data, view.size_bytes, is_header, f->diag);
+  byoc_status_t status = byoc_runtime_module_add_code(f->module, kind, name, view.data, view.size_bytes, f->diag);
   byoc_file_view_close(&view);
   return status;
 }
@@ -55,7 +54,7 @@ static byoc_status_t add_entry(const filling_t *f, const char *prefix, const cha
   if (f->module->headers.count >= MOST_HEADERS) {
     return byoc_diag_error(f->diag, BYOC_INVALID_DATA, "it has more than %d headers", MOST_HEADERS);
   }
-  return add_source_at(f, name, path, true);
+  return add_code_at(f, BYOC_MODULE_CODE_HEADER, name, path);
 }
 
 // All files of a folder of headers, and of those in it.
@@ -72,13 +71,14 @@ static byoc_status_t add_folder(const filling_t *f, const char *prefix, const ch
   return status;
 }
 
-static byoc_status_t add_source(const filling_t *f, const byoc_file_content_t *file, bool is_header) {
+// Adds the file under that name, or all files of a folder of headers.
+static byoc_status_t add_code(const filling_t *f, byoc_module_code_t kind, const char *name,
+                              const byoc_file_content_t *file) {
   if (file->path == NULL) {
-    return byoc_runtime_module_add_source(f->module, file->name, file->data, (size_t)file->size_bytes, is_header,
-                                          f->diag);
+    return byoc_runtime_module_add_code(f->module, kind, name, file->data, (size_t)file->size_bytes, f->diag);
   }
-  if (is_header && byoc_is_directory(file->path)) return add_folder(f, file->name, file->path, 0);
-  return add_source_at(f, file->name, file->path, is_header);
+  const bool is_folder = kind == BYOC_MODULE_CODE_HEADER && byoc_is_directory(file->path);
+  return is_folder ? add_folder(f, name, file->path, 0) : add_code_at(f, kind, name, file->path);
 }
 
 static byoc_status_t add_archive(const filling_t *f, const byoc_file_content_t *file) {
@@ -103,6 +103,25 @@ static byoc_status_t use_archives(const filling_t *f, const byoc_machine_code_t 
   return note_code(f, byoc_arena_format(&f->session->arena, "%s for %s", archives->files[0].name, archives->machines));
 }
 
+// For an artifact that is C source: those for all machines, in folders that are called after them.
+static byoc_status_t keep_archives(const filling_t *f) {
+  byoc_arena_t *arena = &f->session->arena;
+  for (uint32_t i = 0; i < f->code->archive_count; ++i) {
+    const byoc_machine_code_t *archives = &f->code->archives[i];
+    char *folder = byoc_arena_copy_string(arena, archives->machines);
+    if (folder == NULL) return byoc_diag_out_of_memory(f->diag);
+    for (char *c = folder; *c != '\0'; ++c) *c = *c == '*' ? 'X' : *c == ' ' ? '+' : *c;
+    for (uint32_t k = 0; k < archives->file_count; ++k) {
+      const char *name = byoc_arena_format(arena, "%s/%s", folder, archives->files[k].name);
+      if (name == NULL) return byoc_diag_out_of_memory(f->diag);
+      BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_ARCHIVE, name, &archives->files[k]),
+                              "the archive '%s' for %s", archives->files[k].name, archives->machines);
+    }
+    BYOC_RETURN_IF_ERROR(byoc_session_add_needed(f->module, archives->needed, f->diag));
+  }
+  return note_code(f, "archives");
+}
+
 // ---- sources ----
 
 static byoc_status_t read_sources(const filling_t *f) {
@@ -111,11 +130,11 @@ static byoc_status_t read_sources(const filling_t *f) {
   const byoc_text_list_t flags = f->code->flags.count > 0 ? f->code->flags : none;
   byoc_runtime_module_t *module = f->module;
   for (uint32_t i = 0; i < f->code->source_count; ++i) {
-    BYOC_RETURN_IF_ERROR_IN(f->diag, add_source(f, &f->code->sources[i], false), "the source '%s'",
+    BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_SOURCE, f->code->sources[i].name, &f->code->sources[i]), "the source '%s'",
                             f->code->sources[i].name);
   }
   for (uint32_t i = 0; i < f->code->header_count; ++i) {
-    BYOC_RETURN_IF_ERROR_IN(f->diag, add_source(f, &f->code->headers[i], true), "the header '%s'",
+    BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_HEADER, f->code->headers[i].name, &f->code->headers[i]), "the header '%s'",
                             f->code->headers[i].name);
   }
   for (uint64_t i = 0; i < flags.count; ++i) {
@@ -212,18 +231,14 @@ static byoc_status_t fill(const filling_t *f, const char *what) {
     BYOC_RETURN_IF_ERROR(read_sources(f));
     return use_sources(f);
   }
+  if (as_source) return keep_archives(f);
   byoc_string_t machines;
   byoc_string_init(&machines, f->session->allocator);
   byoc_runtime_code_print_machines(f->code, &machines);
-  byoc_status_t status =
-      as_source
-          ? byoc_diag_error(f->diag, BYOC_UNSUPPORTED,
-                            "its %s '%s' is announced as archives for %s only, which C source cannot hold", what,
-                            f->code->name, machines.data)
-          : byoc_diag_error(f->diag, BYOC_UNSUPPORTED, "its %s '%s' is there for %s, and not for %s", what,
-                            f->code->name, machines.data, f->triple);
-  byoc_diag_hint(f->diag, "the plugin can add %s (byoc_runtime_code_t in byoc/plugin.h)",
-                 as_source ? "the sources" : "an archive for this triple, or sources for all");
+  byoc_status_t status = byoc_diag_error(f->diag, BYOC_UNSUPPORTED, "its %s '%s' is there for %s, and not for %s", what,
+                                         f->code->name, machines.data, f->triple);
+  byoc_diag_hint(f->diag, "the plugin can add an archive for this triple, or sources for all (byoc_runtime_code_t in "
+                          "byoc/plugin.h)");
   byoc_string_deinit(&machines);
   return status;
 }

@@ -219,6 +219,7 @@ static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_modu
          same_files(a->files.data, a->files.count, b->files.data, b->files.count) && same_optional(a->code, b->code) &&
          same_files(a->sources.data, a->sources.count, b->sources.data, b->sources.count) &&
          same_files(a->headers.data, a->headers.count, b->headers.data, b->headers.count) &&
+         same_files(a->archives.data, a->archives.count, b->archives.data, b->archives.count) &&
          same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
 }
 

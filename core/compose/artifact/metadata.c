@@ -158,6 +158,10 @@ void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t
     byoc_hasher_update_string(hasher, module->sources.data[i].name);
     byoc_hasher_update(hasher, module->sources.data[i].data, module->sources.data[i].size_bytes);
   }
+  for (size_t i = 0; i < module->archives.count; i++) {
+    byoc_hasher_update_string(hasher, module->archives.data[i].name);
+    byoc_hasher_update(hasher, module->archives.data[i].data, module->archives.data[i].size_bytes);
+  }
   for (size_t i = 0; i < module->headers.count; i++) {
     byoc_hasher_update_string(hasher, module->headers.data[i].name);
     byoc_hasher_update(hasher, module->headers.data[i].data, module->headers.data[i].size_bytes);
