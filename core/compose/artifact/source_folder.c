@@ -134,7 +134,7 @@ static byoc_status_t write_names_of_entry(writer_t *w, const byoc_composing_entr
   return byoc_source_write_text(w, path);
 }
 
-typedef enum part_t { EVERYWHERE, WITH_THREADS, WITHOUT_THREADS, WITH_TEXTS, WITH_DEVICES, WITH_CODE, NOWHERE } part_t;
+typedef enum part_t { EVERYWHERE, WITH_THREADS, WITHOUT_THREADS, WITH_TEXTS, WITH_DEVICES, WITHOUT_DEVICES, WITH_CODE, NOWHERE } part_t;
 
 // When a file of the runtime is compiled. Those of core/runtime/plain stand for others.
 static part_t part_of(const char *path) {
@@ -158,6 +158,7 @@ static part_t part_of(const char *path) {
               {"cpu.c", NOWHERE},
               {"cpu.h", NOWHERE},
               {"isa_level.c", NOWHERE},
+              {"no_devices.c", WITHOUT_DEVICES},
               {"device.c", WITH_DEVICES},
               {"device_cell.c", WITH_DEVICES},
               {"device_lend.c", WITH_DEVICES},
@@ -174,7 +175,9 @@ static part_t part_of(const char *path) {
 
 static bool is_wanted(const writer_t *w, part_t part, bool has_texts) {
   if (part == WITH_TEXTS) return has_texts;
-  if (part == WITH_DEVICES) return byoc_source_has_device(w->composing);
+  if (part == WITH_DEVICES || part == WITHOUT_DEVICES) {
+    return byoc_source_has_device(w->composing) == (part == WITH_DEVICES);
+  }
   if (part == WITH_CODE) return w->rules.size > 0;
   return part != NOWHERE;
 }
