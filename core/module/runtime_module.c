@@ -141,8 +141,7 @@ byoc_status_t byoc_runtime_module_add_code(byoc_runtime_module_t *module, byoc_m
   byoc_arena_t *arena = &module->arena;
   if (size_bytes == SIZE_MAX) return byoc_diag_out_of_memory(diag);
   uint8_t *copy = byoc_arena_allocate_aligned(arena, size_bytes + 1, 1);
-  const byoc_file_bytes_t file = {
-      .name = byoc_arena_copy_string(arena, name), .data = copy, .size_bytes = size_bytes};
+  const byoc_file_bytes_t file = {.name = byoc_arena_copy_string(arena, name), .data = copy, .size_bytes = size_bytes};
   if (copy == NULL || file.name == NULL) return byoc_diag_out_of_memory(diag);
   if (size_bytes > 0) memcpy(copy, data, size_bytes);
   copy[size_bytes] = '\0';

@@ -180,7 +180,8 @@ static byoc_status_t read_driver(byoc_backend_t *backend, byoc_arena_t *arena, b
 }
 
 static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, const byoc_plugin_note_t *note,
-                                  const char *folder, byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_kind_t *out_kind) {
+                                  const char *folder, byoc_arena_t *arena, byoc_diag_t *diag,
+                                  byoc_target_kind_t *out_kind) {
   char what[64];
   snprintf(what, sizeof(what), "backend %llu", (unsigned long long)index);
   byoc_backend_t *backend = BYOC_ARENA_NEW(arena, byoc_backend_t);

@@ -70,8 +70,7 @@ static byoc_status_t read_file(const reader_t *r, const char *what, bool must_be
     return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s needs either bytes or a path", what);
   }
   if (file->path != NULL) {
-    BYOC_RETURN_IF_ERROR(
-        byoc_abi_copy_string(file->path, what, MAX_TEXT_BYTES, false, r->arena, r->diag, &file->path));
+    BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(file->path, what, MAX_TEXT_BYTES, false, r->arena, r->diag, &file->path));
   }
   const bool is_named = file->name != NULL;
   BYOC_RETURN_IF_ERROR(read_name(r, what, must_be_c, file));

@@ -130,12 +130,14 @@ static byoc_status_t read_sources(const filling_t *f) {
   const byoc_text_list_t flags = f->code->flags.count > 0 ? f->code->flags : none;
   byoc_runtime_module_t *module = f->module;
   for (uint32_t i = 0; i < f->code->source_count; ++i) {
-    BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_SOURCE, f->code->sources[i].name, &f->code->sources[i]), "the source '%s'",
-                            f->code->sources[i].name);
+    BYOC_RETURN_IF_ERROR_IN(f->diag,
+                            add_code(f, BYOC_MODULE_CODE_SOURCE, f->code->sources[i].name, &f->code->sources[i]),
+                            "the source '%s'", f->code->sources[i].name);
   }
   for (uint32_t i = 0; i < f->code->header_count; ++i) {
-    BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_HEADER, f->code->headers[i].name, &f->code->headers[i]), "the header '%s'",
-                            f->code->headers[i].name);
+    BYOC_RETURN_IF_ERROR_IN(f->diag,
+                            add_code(f, BYOC_MODULE_CODE_HEADER, f->code->headers[i].name, &f->code->headers[i]),
+                            "the header '%s'", f->code->headers[i].name);
   }
   for (uint64_t i = 0; i < flags.count; ++i) {
     const char *copy = byoc_arena_copy_string(&module->arena, flags.items[i]);
@@ -166,9 +168,8 @@ static byoc_status_t compile(const filling_t *f, byoc_bytes_t *objects) {
 
 static byoc_status_t use_objects(const filling_t *f, const byoc_bytes_t *objects) {
   for (size_t i = 0; i < f->module->sources.count; ++i) {
-    const byoc_file_content_t object = {.name = f->module->sources.data[i].name,
-                                        .data = objects[i].data,
-                                        .size_bytes = objects[i].size_bytes};
+    const byoc_file_content_t object = {
+        .name = f->module->sources.data[i].name, .data = objects[i].data, .size_bytes = objects[i].size_bytes};
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_file(f->module, &object, false, f->diag));
   }
   return note_sources(f);

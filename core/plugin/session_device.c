@@ -77,7 +77,8 @@ byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_DRIVER, name, diag, &module));
   const size_t made = session->made.count;
-  BYOC_RETURN_IF_ERROR(byoc_session_end_shared(session, module, fill_driver(session, module, driver, name, diag), diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_end_shared(session, module, fill_driver(session, module, driver, name, diag), diag));
   if (known == NULL || session->made.count == made) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "target '%s' added another driver of this name", known->target);
 }

@@ -393,9 +393,9 @@ static byoc_status_t check_blobs(const byoc_codegen_t *session, const byoc_runti
         elf.machine != byoc_elf_host_machine() || elf.machine == byoc_machine_elf(session->target->machine)) {
       continue;
     }
-    byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
-                                           "its blob '%s' is code for %s, and the artifact is for %s", blob->name,
-                                           byoc_machine_name(byoc_machine_host()), triple);
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_UNSUPPORTED, "its blob '%s' is code for %s, and the artifact is for %s", blob->name,
+                        byoc_machine_name(byoc_machine_host()), triple);
     byoc_diag_hint(diag, "the plugin can leave the blob out if codegen->triple names another machine");
     return status;
   }

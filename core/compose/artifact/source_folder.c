@@ -134,7 +134,16 @@ static byoc_status_t write_names_of_entry(writer_t *w, const byoc_composing_entr
   return byoc_source_write_text(w, path);
 }
 
-typedef enum part_t { EVERYWHERE, WITH_THREADS, WITHOUT_THREADS, WITH_TEXTS, WITH_DEVICES, WITHOUT_DEVICES, WITH_CODE, NOWHERE } part_t;
+typedef enum part_t {
+  EVERYWHERE,
+  WITH_THREADS,
+  WITHOUT_THREADS,
+  WITH_TEXTS,
+  WITH_DEVICES,
+  WITHOUT_DEVICES,
+  WITH_CODE,
+  NOWHERE
+} part_t;
 
 // When a file of the runtime is compiled. Those of core/runtime/plain stand for others.
 static part_t part_of(const char *path) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles runtime code of backends: each source is included by a unit of one line, so that it finds the files beside it.
+// Compiles runtime code of backends: each source is included by a unit of one line, so that it finds the files beside
+// it.
 #include "core/compose/cc/code.h"
 
 #include <string.h>
