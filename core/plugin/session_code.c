@@ -8,8 +8,9 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/module/symbols.h"
-#include "core/plugin/runtime_code.h"
+#include "core/plugin/session.h"
 #include "core/plugin/trust.h"
+#include "core/targets/runtime_code.h"
 
 enum { MOST_HEADERS = 1 << 14, MOST_DEPTH = 32 };
 

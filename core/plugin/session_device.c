@@ -7,7 +7,6 @@
 #include "core/module/kernels.h"
 #include "core/module/linkage.h"
 #include "core/plugin/abi.h"
-#include "core/plugin/runtime_code.h"
 #include "core/plugin/session.h"
 #include "core/runtime/fit.h"
 

@@ -403,7 +403,7 @@ typedef struct byoc_engine_module_t {
   const char *name;                 // JSON modules refer to it by this name
   const char *symbol;               // of the byoc_engine_t in `files`
   const byoc_file_content_t *files; // archives
-  uint32_t file_count;
+  uint32_t file_count;              // since minor 5, 0 if the backend announces the code (byoc_runtime_code_t)
   uint32_t file_stride;
   const byoc_file_content_t *blobs; // files that travel inside the artifact; the engine gets them in this order
   uint32_t blob_count;
