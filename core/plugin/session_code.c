@@ -227,21 +227,21 @@ static byoc_status_t use_sources(const filling_t *f) {
 
 static byoc_status_t fill(const filling_t *f, const char *what) {
   const bool as_source = f->session->services->as_source;
-  const byoc_machine_code_t *archives = as_source ? NULL : byoc_runtime_code_archives(f->code, f->triple);
+  const char *lost = NULL;
+  const byoc_machine_code_t *archives = as_source ? NULL : byoc_runtime_code_archives(f->code, f->triple, &lost);
   if (archives != NULL) return use_archives(f, archives);
   if (f->code->source_count > 0) {
     BYOC_RETURN_IF_ERROR(read_sources(f));
     return use_sources(f);
   }
   if (as_source) return keep_archives(f);
-  byoc_string_t machines;
-  byoc_string_init(&machines, f->session->allocator);
-  byoc_runtime_code_print_machines(f->code, &machines);
-  byoc_status_t status = byoc_diag_error(f->diag, BYOC_UNSUPPORTED, "its %s '%s' is there for %s, and not for %s", what,
-                                         f->code->name, machines.data, f->triple);
-  byoc_diag_hint(f->diag, "the plugin can add an archive for this triple, or sources for all (byoc_runtime_code_t in "
-                          "byoc/plugin.h)");
-  byoc_string_deinit(&machines);
+  byoc_string_t reason;
+  byoc_string_init(&reason, f->session->allocator);
+  byoc_runtime_code_explain(f->code, f->triple, &reason);
+  byoc_status_t status =
+      byoc_diag_error(f->diag, BYOC_UNSUPPORTED, "there is no code of this %s: %s", what, reason.data);
+  byoc_diag_hint(f->diag, "byoc_runtime_code_t in byoc/plugin.h announces it");
+  byoc_string_deinit(&reason);
   return status;
 }
 

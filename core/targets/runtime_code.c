@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/base/file.h"
+
 const byoc_runtime_code_t *byoc_runtime_code_find(const byoc_backend_t *backend, const char *name) {
   for (uint32_t i = 0; backend != NULL && i < backend->runtime_code_count; ++i) {
     if (strcmp(backend->runtime_code[i].name, name) == 0) return &backend->runtime_code[i];
@@ -39,13 +41,33 @@ static const char *next_word(const char **cursor, size_t *out_size) {
   return *out_size > 0 ? word : NULL;
 }
 
-const byoc_machine_code_t *byoc_runtime_code_archives(const byoc_runtime_code_t *code, const char *triple) {
+static bool are_for(const byoc_machine_code_t *archives, const char *triple) {
+  const char *cursor = archives->machines;
+  size_t size = 0;
+  for (const char *word; (word = next_word(&cursor, &size)) != NULL;) {
+    if (fits(word, size, triple)) return true;
+  }
+  return false;
+}
+
+// The first file that is not where the backend said; NULL if all are there.
+static const char *lost_file(const byoc_machine_code_t *archives) {
+  for (uint32_t i = 0; i < archives->file_count; ++i) {
+    const char *path = archives->files[i].path;
+    if (path != NULL && !byoc_file_exists(path)) return path;
+  }
+  return NULL;
+}
+
+const byoc_machine_code_t *byoc_runtime_code_archives(const byoc_runtime_code_t *code, const char *triple,
+                                                      const char **out_lost) {
+  *out_lost = NULL;
   for (uint32_t i = 0; i < code->archive_count; ++i) {
-    const char *cursor = code->archives[i].machines;
-    size_t size = 0;
-    for (const char *word; (word = next_word(&cursor, &size)) != NULL;) {
-      if (fits(word, size, triple)) return &code->archives[i];
-    }
+    const byoc_machine_code_t *archives = &code->archives[i];
+    if (!are_for(archives, triple)) continue;
+    const char *lost = lost_file(archives);
+    if (lost == NULL) return archives;
+    if (*out_lost == NULL) *out_lost = lost;
   }
   return NULL;
 }
@@ -55,19 +77,29 @@ bool byoc_runtime_code_serves(const byoc_backend_t *backend, const char *triple,
   *out_missing = NULL;
   for (uint32_t i = 0; i < backend->runtime_code_count && *out_missing == NULL; ++i) {
     const byoc_runtime_code_t *code = &backend->runtime_code[i];
-    if (code->source_count == 0 && byoc_runtime_code_archives(code, triple) == NULL) *out_missing = code;
+    const char *lost = NULL;
+    if (code->source_count == 0 && byoc_runtime_code_archives(code, triple, &lost) == NULL) *out_missing = code;
   }
   const bool is_for_all = (backend->flags & BYOC_BACKEND_EVERY_MACHINE) != 0;
   return *out_missing == NULL && (is_for_all || backend->runtime_code_count > 0);
 }
 
-void byoc_runtime_code_print_machines(const byoc_runtime_code_t *code, byoc_string_t *out) {
-  const char *separator = "";
+void byoc_runtime_code_explain(const byoc_runtime_code_t *code, const char *triple, byoc_string_t *out) {
+  const char *separator = "", *lost = NULL;
+  (void)byoc_runtime_code_archives(code, triple, &lost);
+  if (lost != NULL) {
+    byoc_string_appendf(out, "'%s', its archive for %s, is not there", lost, triple);
+    return;
+  }
+  byoc_string_append(out, "it is there for ");
   for (uint32_t i = 0; i < code->archive_count; ++i) {
+    if (lost_file(&code->archives[i]) != NULL) continue;
     const char *cursor = code->archives[i].machines;
     size_t size = 0;
     for (const char *word; (word = next_word(&cursor, &size)) != NULL; separator = ", ") {
       byoc_string_appendf(out, "%s%.*s", separator, (int)size, word);
     }
   }
+  byoc_string_appendf(out, "%s and not for %s; its plugin can add an archive for this triple, or sources for all",
+                      separator[0] != '\0' ? "," : "no other machine,", triple);
 }

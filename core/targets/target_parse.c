@@ -264,14 +264,12 @@ static bool is_for_triple(const parser_t *p, const byoc_target_t *target) {
              target->kind->name, triple);
     return false;
   }
-  byoc_string_t machines;
-  byoc_string_init(&machines, p->allocator);
-  byoc_runtime_code_print_machines(missing, &machines);
-  byoc_log(BYOC_LOG_WARNING,
-           "the target '%s' is left out: its runtime code '%s' is there for %s, and not for %s; its plugin can add an "
-           "archive for this triple, or sources for all (byoc_runtime_code_t in byoc/plugin.h)",
-           target->kind->name, missing->name, machines.data, triple);
-  byoc_string_deinit(&machines);
+  byoc_string_t reason;
+  byoc_string_init(&reason, p->allocator);
+  byoc_runtime_code_explain(missing, triple, &reason);
+  byoc_log(BYOC_LOG_WARNING, "the target '%s' is left out, because of its runtime code '%s': %s", target->kind->name,
+           missing->name, reason.data);
+  byoc_string_deinit(&reason);
   return false;
 }
 

@@ -800,8 +800,9 @@ struct byoc_partition_query_t {
 //
 // Ownership: everything here is the plugin's, and lives until destroy. The host reads files by path when it needs them;
 // a relative path is relative to the folder of the plugin's file. Errors: a struct that is wrong makes the host refuse
-// the plugin. A file that cannot be read, an archive for another machine, and sources that do not compile end the build
-// with a message that names the plugin's target and the file.
+// the plugin. Archives whose files are missing count as not announced. A source that cannot be read, an archive for
+// another machine, and sources that do not compile end the build with a message that names the plugin's target and the
+// file.
 
 // Objects or archives for one kind of machine.
 typedef struct byoc_machine_code_t {
