@@ -8,8 +8,10 @@
 #include "core/base/file.h"
 #include "core/base/foreign.h"
 #include "core/base/hash.h"
+#include "core/base/machine.h"
 #include "core/plugin/identity.h"
 #include "core/plugin/negotiate.h"
+#include "core/targets/runtime_code.h"
 
 // ---- the host table ----
 
@@ -142,6 +144,28 @@ static void destroy_library(byoc_plugin_library_t *library) {
   byoc_free(library->allocator, library);
 }
 
+static void hash_if_there(byoc_plugin_library_t *library, const byoc_file_content_t *files, uint32_t count) {
+  byoc_diag_t unused = {0};
+  for (uint32_t i = 0; i < count; ++i) {
+    if (files[i].path != NULL && !byoc_is_directory(files[i].path)) (void)hash_file(library, files[i].path, &unused);
+  }
+}
+
+// Code that this machine runs may lie beside the plugin. A file that is missing is reported when a build needs it.
+static void hash_code(byoc_plugin_library_t *library) {
+  for (size_t i = 0; i < library->kind_count; ++i) {
+    const byoc_backend_t *backend = library->kinds[i].backend;
+    for (uint32_t k = 0; k < backend->runtime_code_count; ++k) {
+      const byoc_runtime_code_t *code = &backend->runtime_code[k];
+      const char *lost = NULL;
+      const byoc_machine_code_t *archives = byoc_runtime_code_archives(code, byoc_machine_host_triple(), &lost);
+      if (archives != NULL) hash_if_there(library, archives->files, archives->file_count);
+      hash_if_there(library, code->sources, code->source_count);
+      hash_if_there(library, code->headers, code->header_count);
+    }
+  }
+}
+
 // Labels the kinds with the hash of the plugin's content.
 static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **out_content, byoc_diag_t *diag) {
   char text[33];
@@ -202,6 +226,7 @@ byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table
                                                &library->kinds, &library->kind_count);
   const char *content = NULL;
   char domains[256];
+  if (status == BYOC_OK) hash_code(library);
   if (status == BYOC_OK) status = label_kinds(library, &content, diag);
   if (status == BYOC_OK) status = byoc_plugin_domains_read(path, diag, domains);
   if (status == BYOC_OK) {
