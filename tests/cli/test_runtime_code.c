@@ -96,12 +96,12 @@ static void test_archives_go_before_sources_and_are_for_their_machine(void **sta
   byoc_test_shell(0, ARCHIVE "--triple aarch64-linux-gnu -o other.a && byoc inspect other.a > /dev/null; "
                              "aarch64-linux-gnu-gcc " CC_FLAGS " -static " PROGRAM
                              " other.a -lm -lpthread -o program && qemu-aarch64 ./program | cmp - host.txt");
-  byoc_test_shell(0, ARCHIVE "--triple riscv64-linux-gnu -o other.a");
+  byoc_test_shell(0, ARCHIVE "--triple riscv64-linux-gnu --emit=host");
   byoc_test_printed(
       "the target 'port_archive' is left out, because of its runtime code 'port_archive': it is there for "
       "aarch64-linux-gnu, arm-*, and not for riscv64-linux-gnu; its plugin can add an archive for this "
       "triple, or sources for all");
-  byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so --triple riscv64-linux-gnu -t port_none -o other.a");
+  byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so --triple riscv64-linux-gnu -t port_none --emit=host");
   byoc_test_printed("the target 'port_none' is left out: it makes code for this machine only");
   byoc_test_shell(1, "byoc build m.byoc --plugin ./portable.so --plan greedy -t port_archive -o other.a");
   byoc_test_printed("adding the engine 'port_archive': there is no code of this engine: it is there for "
@@ -128,7 +128,7 @@ static void test_each_mistake_has_a_sentence(void **state) {
   expect_failure("port_symbol", "", "lists the symbol 'port_engine', but none of its objects defines it");
   expect_failure("port_none", "", "adding the engine 'port_none': it has no files");
   if (!has("aarch64-linux-gnu-gcc")) byoc_test_skip("there is no cross compiler");
-  byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so -t port_lost --triple aarch64-linux-gnu -o other.a");
+  byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so -t port_lost --triple aarch64-linux-gnu --emit=host");
   byoc_test_printed("the target 'port_lost' is left out, because of its runtime code 'port_lost': '");
   byoc_test_printed("/lost/engine.a', its archive for aarch64-linux-gnu, is not there");
   expect_failure("port_wrong", "--triple aarch64-linux-gnu",
