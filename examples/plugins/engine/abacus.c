@@ -12,6 +12,8 @@ BYOC_PLUGIN_IDENTITY_NEEDS("abacus", "1.0", "abacus", "Elementwise operators as 
 extern BYOC_PACKED const byoc_engine_t abacus_engine;
 // The archive that artifacts link to; byoc_add_engine, or the Makefile, embeds it.
 extern const unsigned char abacus_engine_code_archive[], abacus_engine_code_archive_end[];
+// Its sources, for other machines and for artifacts that are C source.
+extern const byoc_runtime_code_t abacus_engine_code_code[1];
 
 static const byoc_host_t *host; // lives until the plugin is unloaded
 
@@ -155,7 +157,10 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_
                                          .rules = &rule,
                                          .rule_count = 1,
                                          .rule_stride = sizeof(rule),
-                                         .generate = generate};
+                                         .generate = generate,
+                                         .runtime_code = abacus_engine_code_code,
+                                         .runtime_code_count = 1,
+                                         .runtime_code_stride = sizeof(abacus_engine_code_code[0])};
   static const byoc_backend_t *const backends[] = {&backend};
   host = from_host, out_plugin->backends = backends, out_plugin->backend_count = 1;
   return BYOC_OK;

@@ -12,6 +12,8 @@ BYOC_PLUGIN_IDENTITY_NEEDS("npu", "1.0", "npu", "An invented NPU for integers of
 extern BYOC_PACKED const byoc_engine_t npu_engine;
 // The archive that artifacts link to; byoc_add_engine, or the Makefile, embeds it.
 extern const unsigned char npu_engine_code_archive[], npu_engine_code_archive_end[];
+// Its sources, for other machines and for artifacts that are C source.
+extern const byoc_runtime_code_t npu_engine_code_code[1];
 
 static const byoc_host_t *host; // lives until the plugin is unloaded
 
@@ -232,7 +234,10 @@ static const byoc_backend_t backend = {.header = BYOC_HEADER(byoc_backend_t, 1),
                                        .generate = generate,
                                        .state_costs = state_costs,
                                        .state_target_costs = state_target_costs,
-                                       .partition = partition};
+                                       .partition = partition,
+                                       .runtime_code = npu_engine_code_code,
+                                       .runtime_code_count = 1,
+                                       .runtime_code_stride = sizeof(npu_engine_code_code[0])};
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
   static const byoc_backend_t *const backends[] = {&backend};
