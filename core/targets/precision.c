@@ -90,7 +90,7 @@ byoc_status_t byoc_precisions_offer(byoc_target_list_t *list, byoc_diag_t *diag,
   return BYOC_OK;
 }
 
-const char *byoc_target_short_name(byoc_target_list_t *list, const byoc_target_t *target) {
+const char *byoc_target_short_name(const byoc_target_list_t *list, const byoc_target_t *target, byoc_arena_t *arena) {
   const size_t option = find_option(target->kind);
   bool has_other = false;
   for (size_t t = 0; t < list->targets.count; ++t) {
@@ -98,6 +98,6 @@ const char *byoc_target_short_name(byoc_target_list_t *list, const byoc_target_t
     has_other = has_other || (other->index != target->index && other->kind == target->kind);
   }
   if (!has_other || option == target->kind->option_count) return target->kind->name;
-  return byoc_arena_format(&list->arena, "%s -%s=%s", target->kind->name, target->kind->options[option].name,
+  return byoc_arena_format(arena, "%s -%s=%s", target->kind->name, target->kind->options[option].name,
                            target->values[option].s);
 }

@@ -15,8 +15,8 @@ const char *byoc_target_precision(const byoc_target_t *target);
 // Adds a target for each other precision, right behind its target. Targets with a precision that the user gave stay
 // alone. *out_added: how many were added.
 byoc_status_t byoc_precisions_offer(byoc_target_list_t *list, byoc_diag_t *diag, size_t *out_added);
-// "cutlass -precision=bf16", if the list has another target of this kind; otherwise "cutlass". In the list's memory;
-// NULL: out of memory.
-const char *byoc_target_short_name(byoc_target_list_t *list, const byoc_target_t *target);
+// "cutlass -precision=bf16", if the list has another target of this kind; otherwise "cutlass". NULL: out
+// of memory.
+const char *byoc_target_short_name(const byoc_target_list_t *list, const byoc_target_t *target, byoc_arena_t *arena);
 
 #endif // BYOC_CORE_TARGETS_PRECISION_H_
