@@ -109,6 +109,7 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
     for (size_t b = 0; b < plan->blocks.count; ++b) candidates += plan->blocks.data[b].candidates.count;
     byoc_string_appendf(out, "\nproven: no cover of %s %zu candidate%s costs less", candidates == 1 ? "this" : "these",
                         candidates, byoc_plural(candidates));
+    if (plan->budget.allowed > 0) byoc_string_append(out, " within the errors that the search allowed");
     if (plan->max_nodes > 0) {
       byoc_string_appendf(out,
                           " (groups of up to %u operators, %u deep; greedy regions, their halves, neighbours joined)",
