@@ -88,7 +88,7 @@ const char *byoc_target_option_string(const byoc_target_t *target, const char *n
   const byoc_option_schema_t *option = NULL;
   const byoc_target_value_t *value = find_value(target, name, &option);
   bool is_text = value != NULL && (option->type == BYOC_OPTION_STRING || option->type == BYOC_OPTION_CHOICE ||
-                                   option->type == BYOC_OPTION_CPU);
+                                   option->type == BYOC_OPTION_CPU || option->type == BYOC_OPTION_PRECISION);
   return is_text ? value->s : "";
 }
 

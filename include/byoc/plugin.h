@@ -167,6 +167,11 @@ enum {
   // by '+'. The words are the same for every target; codegen->option_cpu_features returns their features. If a user
   // names several processors, joined by ',', a target gets the one of the present build.
   BYOC_OPTION_CPU = 6,
+  // Since minor 5. One of `choices`, each a precision that the target can compute in; the default is that of the
+  // operators' types. If a user allows an error (byoc build --error), the host offers every precision of a target whose
+  // option was not given as a target of its own, and chooses one for each region. The hook relative_error says which of
+  // them are exact. At most one option of a target has this type.
+  BYOC_OPTION_PRECISION = 7,
 };
 
 typedef struct byoc_option_t {
@@ -177,7 +182,7 @@ typedef struct byoc_option_t {
   const char *default_value; // as a user would write it; NULL: "", 0 or false
   int64_t minimum, maximum;  // INT; both 0: any
   double minimum_f64, maximum_f64;
-  const char *choices; // CHOICE: "bundle|system"
+  const char *choices; // CHOICE, PRECISION: "bundle|system"
   const char *help;    // one line, no full stop
 } byoc_option_t;
 
@@ -189,7 +194,7 @@ typedef struct byoc_target_api_t {
   // The option's value or its default. An undeclared name, or another type, gives 0, 0.0 or "".
   int64_t (*option_int)(const byoc_target_t *target, const char *name); // INT and BOOL
   double (*option_float)(const byoc_target_t *target, const char *name);
-  const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING, CHOICE and CPU
+  const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING, CHOICE, CPU and PRECISION
 } byoc_target_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

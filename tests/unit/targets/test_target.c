@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/targets/cpu.h"
+#include "core/targets/precision.h"
 #include "core/targets/runtime_code.h"
 #include "core/targets/target.h"
 
@@ -35,6 +36,14 @@ static const byoc_target_kind_t demo_kind = {.name = "demo", .options = options,
 static const byoc_option_schema_t processor_options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "mcpu", .type = BYOC_OPTION_CPU, .default_value = "native"}};
 static const byoc_target_kind_t processor_kind = {.name = "processor", .options = processor_options, .option_count = 1};
+static const byoc_option_schema_t chip_options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "arithmetic",
+     .type = BYOC_OPTION_PRECISION,
+     .default_value = "f16",
+     .choices = "f32|f16|int8"},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "cores", .type = BYOC_OPTION_INT, .default_value = "2"}};
+static const byoc_target_kind_t chip_kind = {.name = "chip", .options = chip_options, .option_count = 2};
 static const byoc_target_kind_t plain_kind = {.name = "plain"};
 static const byoc_backend_t every_machine = {.flags = BYOC_BACKEND_EVERY_MACHINE};
 static const byoc_target_kind_t every_kind = {
@@ -47,6 +56,7 @@ static const byoc_target_kind_t *look_up(const void *self, const char *name) {
   if (strcmp(name, "demo") == 0) return &demo_kind;
   if (strcmp(name, "processor") == 0) return &processor_kind;
   if (strcmp(name, "every") == 0) return &every_kind;
+  if (strcmp(name, "chip") == 0) return &chip_kind;
   return strcmp(name, "plain") == 0 ? &plain_kind : NULL;
 }
 
@@ -216,6 +226,37 @@ static void expect_schema_error(byoc_option_schema_t option, const char *part) {
   byoc_test_error(byoc_option_schema_verify(&option, 1, &diag), BYOC_INVALID_DATA, &diag, part);
 }
 
+// Row C13: a target for each precision, right behind its own; one that the user gave stays alone.
+static void test_c13_precisions_become_targets(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *expected;
+    size_t added;
+  } cases[] = {
+      {"chip; plain; c",
+       "chip -arithmetic=f16 -cores=2|chip -arithmetic=f32 -cores=2|chip -arithmetic=int8 -cores=2|plain|", 2},
+      {"chip -arithmetic=f16; c", "chip -arithmetic=f16 -cores=2|", 0},
+      {"chip -cores=1; chip -arithmetic=int8 -cores=1; c",
+       "chip -arithmetic=f16 -cores=1|chip -arithmetic=f32 -cores=1|chip -arithmetic=int8 -cores=1|", 1},
+      {"plain; c", "plain|", 0},
+  };
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    byoc_diag_t diag = {0};
+    byoc_target_list_t list;
+    size_t added = 0;
+    char got[1024] = "";
+    byoc_test_ok(parse(cases[k].text, &diag, &list), &diag);
+    byoc_test_ok(byoc_precisions_offer(&list, &diag, &added), &diag);
+    assert_int_equal(added, cases[k].added);
+    for (size_t i = 0; i < list.targets.count; ++i) {
+      assert_int_equal(list.targets.data[i]->index, i);
+      if (i + 1 < list.targets.count) strcat(strcat(got, list.targets.data[i]->text), "|");
+    }
+    assert_string_equal(got, cases[k].expected);
+    byoc_target_list_deinit(&list);
+  }
+}
+
 static void test_schemas(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -224,6 +265,11 @@ static void test_schemas(void **state) {
   byoc_test_ok(byoc_option_schema_verify(native->options, native->option_count, &diag), &diag);
   const byoc_option_schema_t twice[] = {options[0], options[0]};
   byoc_test_error(byoc_option_schema_verify(twice, 2, &diag), BYOC_INVALID_DATA, &diag, "is declared twice");
+  byoc_option_schema_t precisions[] = {chip_options[0], chip_options[0]};
+  precisions[1].name = "sums";
+  diag = (byoc_diag_t){0};
+  byoc_test_error(byoc_option_schema_verify(precisions, 2, &diag), BYOC_INVALID_DATA, &diag,
+                  "options 'arithmetic' and 'sums' are both precisions");
   expect_schema_error((byoc_option_schema_t){.type = BYOC_OPTION_INT}, "option 0 has no usable name");
   expect_schema_error((byoc_option_schema_t){.name = "-x", .type = BYOC_OPTION_INT}, "no usable name ('-x')");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = 9}, "option 'x' has unknown type 9");
@@ -407,6 +453,7 @@ int main(void) {
       cmocka_unit_test(test_the_native_target_takes_the_processor_of_those_before_it),
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_c13_precisions_become_targets),
       cmocka_unit_test(test_schemas),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_texts),
