@@ -344,12 +344,30 @@ static bool mark_reads(const Onnx__GraphProto *graph, byoc_map_t *read) {
   return done;
 }
 
+static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    if (strcmp(graph->initializer[i]->name, name) == 0) return true;
+  }
+  return false;
+}
+
+// An input that only gave an initialiser another value goes with it.
+static void drop_inputs_of_unread(Onnx__GraphProto *graph, const byoc_map_t *read) {
+  size_t kept = 0;
+  for (size_t i = 0; i < graph->n_input; i++) {
+    const char *name = graph->input[i]->name;
+    if (is_read(read, name) || !is_initialiser(graph, name)) graph->input[kept++] = graph->input[i];
+  }
+  graph->n_input = kept;
+}
+
 void byoc_qwriter_drop_unread(byoc_onnx_model_t *model) {
   Onnx__GraphProto *graph = byoc_onnx_model_message(model)->graph;
   byoc_map_t read;
   byoc_string_map_init(&read, byoc_allocator_system());
   if (mark_reads(graph, &read)) { // else they stay, which does no harm
     size_t kept = 0;
+    drop_inputs_of_unread(graph, &read);
     for (size_t i = 0; i < graph->n_initializer; i++) {
       if (is_read(&read, graph->initializer[i]->name)) graph->initializer[kept++] = graph->initializer[i];
     }
