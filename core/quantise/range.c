@@ -111,34 +111,37 @@ static byoc_range_t percentile(const byoc_observer_t *observer, double percent) 
   return within(observer, edge(observer, (double)low), edge(observer, (double)high));
 }
 
+// The entropy looks at so many bins for each step of the integers: in narrower ones with few values each, the noise of
+// the samples would count as shape.
+enum { PER_STEP = 4 };
+
 // The divergence of the distribution in bins [first, last), with all others cut to its ends, from the one that `levels`
 // steps leave of it: each step spreads its weight evenly over the bins that had any.
 static double divergence(const byoc_observer_t *observer, size_t first, size_t last, int levels) {
-  double total = 0, result = 0, outside[2] = {0, 0};
+  double total = 0, result = 0, outside[2] = {0, 0}, bins[BINS];
+  const size_t wide = (last - first) / ((size_t)levels * PER_STEP) + 1, count = (last - first + wide - 1) / wide;
+  memset(bins, 0, count * sizeof(*bins));
   for (size_t i = 0; i < BINS; i++) {
-    total += (double)observer->bins[i];
-    if (i < first) outside[0] += (double)observer->bins[i];
-    if (i >= last) outside[1] += (double)observer->bins[i];
+    const double weight = (double)observer->bins[i];
+    total += weight;
+    if (i < first) outside[0] += weight;
+    if (i >= last) outside[1] += weight;
+    if (i >= first && i < last) bins[(i - first) / wide] += weight;
   }
-  const double inside = total - outside[0] - outside[1], width = (double)(last - first) / levels;
+  const double inside = total - outside[0] - outside[1];
   if (inside <= 0) return INFINITY;
-  size_t at = first;
   for (int level = 0; level < levels; level++) {
-    const size_t end = level + 1 == levels ? last : first + (size_t)((level + 1) * width);
-    double sum = 0;
-    size_t used = 0;
-    for (size_t i = at; i < end; i++) {
-      sum += (double)observer->bins[i];
-      used += observer->bins[i] > 0;
+    const size_t begin = count * (size_t)level / (size_t)levels, end = count * ((size_t)level + 1) / (size_t)levels;
+    double sum = 0, used = 0;
+    for (size_t i = begin; i < end; i++) {
+      sum += bins[i];
+      used += bins[i] > 0;
     }
-    for (size_t i = at; i < end; i++) {
-      double p = (double)observer->bins[i];
-      const double q = used > 0 && p > 0 ? sum / (double)used : 0;
-      if (i == first) p += outside[0];
-      if (i + 1 == last) p += outside[1];
+    for (size_t i = begin; i < end; i++) {
+      const double p = bins[i] + (i == 0 ? outside[0] : 0) + (i + 1 == count ? outside[1] : 0);
+      const double q = bins[i] > 0 ? sum / used : 0;
       if (p > 0) result += p / total * log((p / total) / (q > 0 ? q / inside : 1e-9));
     }
-    at = end;
   }
   return result;
 }
@@ -148,10 +151,11 @@ static byoc_range_t least_divergence(const byoc_observer_t *observer, int levels
   const size_t high = bin_of(observer->range.high, observer->limit) + 1;
   double best = INFINITY;
   size_t best_half = HALF_BINS;
-  for (size_t half = 128; half <= HALF_BINS; half += 32) {
+  // From wide to narrow: of equal ones the wider range stays.
+  for (size_t half = HALF_BINS; half >= HALF_BINS / 64; half -= half / 32) {
     const size_t first = HALF_BINS - half > low ? HALF_BINS - half : low;
     const size_t last = HALF_BINS + half < high ? HALF_BINS + half : high;
-    if (last < first + (size_t)levels) continue;
+    if (last <= first) break;
     const double found = divergence(observer, first, last, levels);
     if (found >= best) continue;
     best = found;
