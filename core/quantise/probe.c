@@ -14,9 +14,10 @@ struct byoc_probe_t {
   byoc_build_temporary_t temporary;
   byoc_loaded_artifact_t artifact;
   byoc_context_t *context;
-  byoc_argument_t *outputs; // of the artifact
-  byoc_argument_t *values;  // one for each name
-  uint32_t *places;         // the output of each name
+  byoc_build_evaluation_t evaluation; // instead of the artifact
+  byoc_argument_t *outputs;           // of the artifact
+  byoc_argument_t *values;            // one for each name
+  uint32_t *places;                   // the output of each name
   size_t count;
 };
 
@@ -77,15 +78,25 @@ static byoc_status_t compile(byoc_probe_t *probe, const byoc_probe_options_t *op
   byoc_free(byoc_allocator_system(), bytes);
   if (status == BYOC_OK) status = add_results(probe, names, diag);
   if (status == BYOC_OK) status = byoc_setup_compile(&probe->setup, BYOC_BUILD_ALL, diag);
-  if (status == BYOC_OK) status = byoc_build_compose_temporary(&probe->setup.build, diag, &probe->temporary);
   return status;
 }
 
+static byoc_status_t make_outputs(byoc_probe_t *probe, size_t count, byoc_diag_t *diag) {
+  probe->outputs = BYOC_ARENA_ARRAY(&probe->arena, byoc_argument_t, count + 1);
+  return probe->outputs != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+static byoc_status_t interpret(byoc_probe_t *probe, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = probe->setup.build.result.program;
+  BYOC_RETURN_IF_ERROR(make_outputs(probe, program->outputs.count, diag));
+  return byoc_build_evaluate(&probe->setup.build, 1, diag, &probe->evaluation);
+}
+
 static byoc_status_t load(byoc_probe_t *probe, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_build_compose_temporary(&probe->setup.build, diag, &probe->temporary));
   BYOC_RETURN_IF_ERROR(byoc_artifact_load(probe->temporary.path, diag, &probe->artifact));
   const byoc_artifact_t *table = probe->artifact.table;
-  probe->outputs = BYOC_ARENA_ARRAY(&probe->arena, byoc_argument_t, table->output_count + 1);
-  if (probe->outputs == NULL) return byoc_diag_out_of_memory(diag);
+  BYOC_RETURN_IF_ERROR(make_outputs(probe, table->output_count, diag));
   const byoc_context_options_t options = {.struct_size = sizeof(options),
                                           .thread_count = (int32_t)probe->options.thread_count};
   const int32_t status = table->create(&options, &probe->context);
@@ -105,7 +116,7 @@ byoc_status_t byoc_probe_open(const byoc_probe_options_t *options, byoc_onnx_mod
   probe->places = BYOC_ARENA_ARRAY(&probe->arena, uint32_t, count + 1);
   byoc_status_t status = probe->values != NULL && probe->places != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = compile(probe, options, model, names, diag);
-  if (status == BYOC_OK) status = load(probe, diag);
+  if (status == BYOC_OK) status = options->evaluates ? interpret(probe, diag) : load(probe, diag);
   if (status == BYOC_OK) {
     *out_probe = probe;
   } else {
@@ -117,9 +128,13 @@ byoc_status_t byoc_probe_open(const byoc_probe_options_t *options, byoc_onnx_mod
 byoc_status_t byoc_probe_run(byoc_probe_t *probe, const byoc_argument_t *inputs, byoc_diag_t *diag,
                              const byoc_argument_t **out_values) {
   const byoc_artifact_t *table = probe->artifact.table;
-  const int32_t status = table->run_arguments(probe->context, inputs, probe->outputs);
-  if (status != BYOC_OK) {
-    return byoc_diag_error(diag, (byoc_status_t)status, "the run failed: %s", table->last_error(probe->context));
+  if (table == NULL) {
+    BYOC_RETURN_IF_ERROR(byoc_evaluator_run_arguments(probe->evaluation.evaluator, inputs, probe->outputs, diag));
+  } else {
+    const int32_t status = table->run_arguments(probe->context, inputs, probe->outputs);
+    if (status != BYOC_OK) {
+      return byoc_diag_error(diag, (byoc_status_t)status, "the run failed: %s", table->last_error(probe->context));
+    }
   }
   for (size_t i = 0; i < probe->count; i++) probe->values[i] = probe->outputs[probe->places[i]];
   *out_values = probe->values;
@@ -132,6 +147,7 @@ void byoc_probe_close(byoc_probe_t *probe) {
     if (probe->context != NULL) probe->artifact.table->destroy(probe->context);
     byoc_artifact_unload(&probe->artifact);
   }
+  byoc_build_evaluation_end(&probe->evaluation);
   byoc_build_temporary_remove(&probe->temporary);
   byoc_setup_close(&probe->setup);
   byoc_arena_deinit(&probe->arena);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model, compiled for this machine such that values inside of it can be seen. Internal to core/quantise.
+// A model, compiled or interpreted such that values inside of it can be seen. Internal to core/quantise.
 //
 // Example:
 //   const byoc_probe_options_t options = {.registry = registry};
@@ -20,6 +20,7 @@ typedef struct byoc_probe_options_t {
   size_t dim_count;
   int64_t thread_count; // 0: decided when running
   const char *folder;   // of the model's external data
+  bool evaluates;       // interpret the model: for so little work that compiling it would take longer
 } byoc_probe_options_t;
 
 typedef struct byoc_probe_t byoc_probe_t;

@@ -8,6 +8,7 @@
 
 #include "core/base/file.h"
 #include "core/base/string.h"
+#include "core/op/op.h"
 #include "core/quantise/prepare.h"
 #include "core/quantise/quantise_internal.h"
 #include "core/quantise/upgrade.h"
@@ -38,7 +39,8 @@ byoc_status_t byoc_quantise_open_probe(const byoc_quantise_t *q, byoc_onnx_model
                                         .dims = q->dims,
                                         .dim_count = q->dim_count,
                                         .thread_count = q->options.thread_count,
-                                        .folder = q->folder};
+                                        .folder = q->folder,
+                                        .evaluates = q->is_small};
   byoc_quantise_begin(q, "compiling the model to be watched", 0);
   const byoc_status_t status = byoc_probe_open(&options, model, names, count, diag, out_probe);
   return byoc_diag_context(diag, status, "compiling the model to be watched");
@@ -183,6 +185,41 @@ static byoc_status_t bind_dims(byoc_quantise_t *q, byoc_diag_t *diag) {
     }
   }
   return BYOC_OK;
+}
+
+// The elements of a value in a run; symbols that have no value count as 64.
+static double element_count(const byoc_quantise_t *q, const byoc_type_t *type) {
+  double count = 1;
+  for (int32_t d = 0; byoc_type_is_tensor(type) && d < type->rank; d++) {
+    const byoc_dim_expr_t *expr = type->dims[d].expr;
+    double size = expr == NULL ? (double)type->dims[d].constant : 64;
+    for (size_t i = 0; expr != NULL && expr->kind == BYOC_DIM_SYMBOL && i < q->dim_count; i++) {
+      if (strcmp(q->dims[i].name, expr->symbol) == 0) size = (double)q->dims[i].value;
+    }
+    count *= size;
+  }
+  return count;
+}
+
+// Is so little computed that interpreting it is faster than compiling it? Products have a term for each element of a
+// filter or column; that is at most all elements of the second operand.
+static bool is_small(const byoc_quantise_t *q) {
+  const double most = 2e7; // multiplications that the evaluator does in about the time of a compilation
+  double work = 0;
+  const byoc_block_t *body = byoc_graph_module_main(q->setup.build.module)->body;
+  BYOC_FOR_EACH_NODE(node, body) {
+    if (node->block_count > 0 || node->callee != NULL) work += 1e6; // loops and functions: not looked into
+    for (uint32_t i = 0; i < node->result_count; i++) work += element_count(q, node->results[i]->type);
+    if (node->operand_count < 2 || node->operands[1] == NULL || node->result_count == 0) continue;
+    const byoc_op_t *op = byoc_op_of(node);
+    const double results = element_count(q, node->results[0]->type);
+    const byoc_type_t *factor = node->operands[1]->type;
+    if (op == NULL || op->work == BYOC_WORK_USUAL || op->work == BYOC_WORK_TRANSCENDENTAL) continue;
+    const double columns = factor->rank > 0 && factor->dims[0].expr == NULL ? (double)factor->dims[0].constant : 64;
+    const bool is_convolution = op->work == BYOC_WORK_CONVOLUTION;
+    work += results * (is_convolution && columns > 0 ? element_count(q, factor) / columns : element_count(q, factor));
+  }
+  return work * (double)(q->options.sample_count > 0 ? q->options.sample_count : 1) < most;
 }
 
 // ---- steps ----
@@ -361,6 +398,7 @@ byoc_status_t byoc_quantise_run(byoc_quantise_t *q, const byoc_quantise_options_
   q->report.bytes_before = constant_bytes(q->model);
   BYOC_RETURN_IF_ERROR(byoc_onnx_upgrade(q->model, opset > needed ? opset : needed, diag));
   BYOC_RETURN_IF_ERROR(bind_dims(q, diag));
+  q->is_small = is_small(q);
   BYOC_RETURN_IF_ERROR(byoc_quantise_is_of_halves(q) ? store_halves(q, diag) : quantise_layers(q, diag));
   if (!options->no_report) BYOC_RETURN_IF_ERROR(byoc_quantise_compare_result(q, diag));
   q->report.opset = byoc_onnx_model_opset(q->result, "");

@@ -22,6 +22,7 @@ struct byoc_quantise_t {
   byoc_quantise_options_t options; // of the run
   byoc_onnx_dim_binding_t *dims;   // symbolic dimensions of which all samples have one value
   size_t dim_count;
+  bool is_small; // runs of all samples take less time than compiling the model
   byoc_qform_t form;
   byoc_qgraph_t graph; // of `model`
   byoc_qplan_t plan;
