@@ -16,18 +16,33 @@ static const struct {
   const char *op;
   follower_kind_t kind;
 } followers[] = {
-    {"MaxPool", MOVES},       {"Transpose", MOVES},
-    {"Reshape", MOVES},       {"Flatten", MOVES},
-    {"Squeeze", MOVES},       {"Unsqueeze", MOVES},
-    {"Slice", MOVES},         {"Identity", MOVES},
-    {"DepthToSpace", MOVES},  {"SpaceToDepth", MOVES},
-    {"Expand", MOVES},        {"Tile", MOVES},
-    {"Split", MOVES},         {"Relu", COMPUTES},
-    {"Clip", COMPUTES},       {"AveragePool", COMPUTES},
-    {"ReduceMean", COMPUTES}, {"LeakyRelu", COMPUTES},
-    {"Sigmoid", COMPUTES},    {"HardSigmoid", COMPUTES},
-    {"HardSwish", COMPUTES},  {"GlobalAveragePool", COMPUTES},
-    {"Concat", JOINS},        {"Add", COMBINES},
+    {"MaxPool", MOVES},
+    {"Transpose", MOVES},
+    {"Reshape", MOVES},
+    {"Flatten", MOVES},
+    {"Squeeze", MOVES},
+    {"Unsqueeze", MOVES},
+    {"Slice", MOVES},
+    {"Identity", MOVES},
+    {"DepthToSpace", MOVES},
+    {"SpaceToDepth", MOVES},
+    {"Expand", MOVES},
+    {"Tile", MOVES},
+    {"Split", MOVES},
+    {"Resize", MOVES},
+    {"Pad", MOVES},
+    {"Dropout", MOVES},
+    {"Relu", COMPUTES},
+    {"Clip", COMPUTES},
+    {"AveragePool", COMPUTES},
+    {"ReduceMean", COMPUTES},
+    {"LeakyRelu", COMPUTES},
+    {"Sigmoid", COMPUTES},
+    {"HardSigmoid", COMPUTES},
+    {"HardSwish", COMPUTES},
+    {"GlobalAveragePool", COMPUTES},
+    {"Concat", JOINS},
+    {"Add", COMBINES},
     {"Mul", COMBINES},
 };
 enum { FOLLOWER_COUNT = sizeof(followers) / sizeof(followers[0]) };
@@ -156,6 +171,21 @@ static bool is_of_layer(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, co
   return plan->layer_of[value->producer] > 0 || candidates[value->producer];
 }
 
+static bool has_operand(const Onnx__NodeProto *node, size_t index) {
+  return index < node->n_input && node->input[index][0] != '\0';
+}
+
+// Some operators are movements in one form only: a Resize to the nearest element, a Pad by zeros or by elements of the
+// data, a Dropout that does not train.
+static bool moves_only(const Onnx__NodeProto *node) {
+  if (byoc_onnx_node_is(node, "Resize")) {
+    const Onnx__AttributeProto *mode = byoc_onnx_find_attribute(node, "mode");
+    return mode == NULL || (mode->s.len == 7 && memcmp(mode->s.data, "nearest", 7) == 0);
+  }
+  if (byoc_onnx_node_is(node, "Pad") || byoc_onnx_node_is(node, "Dropout")) return !has_operand(node, 2);
+  return true;
+}
+
 static bool may_follow(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, const bool *candidates, uint32_t index) {
   const Onnx__NodeProto *node = graph->message->node[index];
   if (plan->layer_of[index] > 0 || follower_of(node) < 0 ||
@@ -164,6 +194,7 @@ static bool may_follow(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, con
   }
   if (byoc_onnx_node_is(node, "Clip") && !is_ending(graph, node)) return false;
   if (byoc_onnx_node_is(node, "MaxPool") && node->n_output > 1) return false;
+  if (!moves_only(node)) return false;
   for (uint32_t i = 0; i < node->n_input; i++) {
     if (!byoc_qplan_is_data(node, i)) continue;
     if (!is_of_layer(graph, plan, candidates, byoc_qgraph_operand(graph, node, i))) return false;

@@ -113,7 +113,7 @@ static byoc_range_t percentile(const byoc_observer_t *observer, double percent) 
 
 // The entropy looks at so many bins for each step of the integers: in narrower ones with few values each, the noise of
 // the samples would count as shape.
-enum { PER_STEP = 4 };
+enum { PER_STEP = 4, MOST_RANGES = 256 };
 
 // The divergence of the distribution in bins [first, last), with all others cut to its ends, from the one that `levels`
 // steps leave of it: each step spreads its weight evenly over the bins that had any.
@@ -146,21 +146,23 @@ static double divergence(const byoc_observer_t *observer, size_t first, size_t l
   return result;
 }
 
+// Of the ranges whose divergence is at most twice the least, the widest: with few samples the difference is noise, and
+// values that are cut cost more than a coarser step.
 static byoc_range_t least_divergence(const byoc_observer_t *observer, int levels) {
   const size_t low = bin_of(observer->range.low, observer->limit);
   const size_t high = bin_of(observer->range.high, observer->limit) + 1;
-  double best = INFINITY;
-  size_t best_half = HALF_BINS;
-  // From wide to narrow: of equal ones the wider range stays.
-  for (size_t half = HALF_BINS; half >= HALF_BINS / 64; half -= half / 32) {
+  double least = INFINITY, found[MOST_RANGES];
+  size_t halves[MOST_RANGES], count = 0, chosen = 0;
+  for (size_t half = HALF_BINS; half >= HALF_BINS / 64 && count < MOST_RANGES; half -= half / 32) {
     const size_t first = HALF_BINS - half > low ? HALF_BINS - half : low;
     const size_t last = HALF_BINS + half < high ? HALF_BINS + half : high;
     if (last <= first) break;
-    const double found = divergence(observer, first, last, levels);
-    if (found >= best) continue;
-    best = found;
-    best_half = half;
+    halves[count] = half;
+    found[count] = divergence(observer, first, last, levels);
+    least = fmin(least, found[count++]);
   }
+  while (chosen < count && found[chosen] > 2 * least) chosen++;
+  const size_t best_half = chosen < count ? halves[chosen] : HALF_BINS;
   return within(observer, edge(observer, (double)(HALF_BINS - best_half)),
                 edge(observer, (double)(HALF_BINS + best_half)));
 }

@@ -148,6 +148,37 @@ static byoc_status_t add_division(smooth_t *s, const byoc_qvalue_t *value, const
   return BYOC_OK;
 }
 
+// The noise that rounding adds to the results of the products of a value, up to a constant: steps of the activations by
+// the weights that they meet, and steps of the weights by the activations. `factors` NULL: without smoothing.
+static double noise_of(const smooth_t *s, const byoc_qvalue_t *value, const byoc_qsmoothed_t *input,
+                       const float *factors) {
+  double most = 0, noise = 0, energy = 0; // of the activations
+  for (size_t k = 0; k < input->channel_count; k++) {
+    const double limit = (double)input->limits[k] / (factors != NULL ? (double)factors[k] : 1);
+    most = fmax(most, limit);
+    energy += limit * limit / 9; // as if the limit were three standard deviations
+  }
+  for (size_t r = 0; r < value->reader_count; r++) {
+    const Onnx__NodeProto *node = s->graph.message->node[value->readers[r].node];
+    if (value->readers[r].operand != 0 || !byoc_qsmooth_takes(&s->graph, node)) continue;
+    const byoc_qvalue_t *weights = byoc_qgraph_operand(&s->graph, node, 1);
+    const float *data = byoc_qvalue_floats(&s->graph, weights);
+    const bool turned = is_turned(node);
+    const size_t columns = (size_t)weights->tensor->dims[turned ? 0 : 1];
+    for (size_t n = 0; n < columns; n++) {
+      double widest = 0, squares = 0;
+      for (size_t k = 0; k < input->channel_count; k++) {
+        const double factor = factors != NULL ? (double)factors[k] : 1;
+        const double weight = fabs((double)data[place(weights->tensor, turned, k, n)]) * factor;
+        widest = fmax(widest, weight);
+        squares += weight * weight;
+      }
+      noise += most * most / (127 * 127) * squares + widest * widest / (127 * 127) * energy;
+    }
+  }
+  return noise;
+}
+
 static byoc_status_t smooth_one(smooth_t *s, const byoc_qsmoothed_t *input, double alpha, bool *out_done) {
   *out_done = false;
   const byoc_qvalue_t *value = byoc_qgraph_value(&s->graph, input->input);
@@ -160,6 +191,7 @@ static byoc_status_t smooth_one(smooth_t *s, const byoc_qsmoothed_t *input, doub
     const double factor = a > 0 && w > 0 ? pow(a, alpha) / pow(w, 1 - alpha) : 1;
     factors[k] = (float)fmin(1e4, fmax(1e-4, factor));
   }
+  if (noise_of(s, value, input, factors) > 0.8 * noise_of(s, value, input, NULL)) return BYOC_OK; // no outliers
   bool is_folded;
   BYOC_RETURN_IF_ERROR(fold_into_norm(s, value, factors, channels, &is_folded));
   const char *data = is_folded ? value->name : byoc_qgraph_new_name(s->model, &s->names, value->name, "_smoothed");

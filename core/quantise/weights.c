@@ -86,7 +86,6 @@ static void choose_scale(const float *weights, size_t count, const float *import
     // The integers reach one further below the middle: a negative scale turns the longer end there.
     if (groups->is_symmetric) {
       scale = (-low > high ? low : high) * share / (float)-middle;
-      if (groups->bits == 8) scale = fmaxf(-low, high) * share / (float)(middle - 1);
       zero = middle;
     }
     if (zero < 0 || zero > most || !(fabsf(scale) >= 1e-30f)) continue;

@@ -214,7 +214,9 @@ static byoc_status_t print_report(const byoc_quantise_report_t *report, const qu
   const char *what = strstr(words->scheme, "16-") != NULL ? "constant" : "product";
   byoc_string_appendf(&text, "%s: %zu %s%s %s, %zu in floats", words->output, report->product_count, what,
                       byoc_plural(report->product_count), what[0] == 'p' ? "quantised" : "stored", report->float_count);
-  if (report->smoothed_count > 0) byoc_string_appendf(&text, ", %zu inputs smoothed", report->smoothed_count);
+  if (report->smoothed_count > 0) {
+    byoc_string_appendf(&text, ", %zu input%s smoothed", report->smoothed_count, byoc_plural(report->smoothed_count));
+  }
   byoc_string_appendf(&text, "; constants %.2f MiB, were %.2f; operator set %lld\n",
                       (double)report->bytes_after / 1048576, (double)report->bytes_before / 1048576,
                       (long long)report->opset);
