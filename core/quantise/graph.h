@@ -5,7 +5,7 @@
 //   byoc_qgraph_t graph;
 //   BYOC_RETURN_IF_ERROR(byoc_qgraph_open(&graph, model, module, diag));
 //   byoc_qvalue_t *x = byoc_qgraph_value(&graph, "x");
-//   if (x != NULL && x->reader_count == 1) ...
+//   if (byoc_qvalue_has_one_reader(x)) x->reader_count = 0;
 //   byoc_qgraph_close(&graph);
 #ifndef BYOC_CORE_QUANTISE_GRAPH_H_
 #define BYOC_CORE_QUANTISE_GRAPH_H_

@@ -4,7 +4,7 @@
 //
 // Example:
 //   const byoc_quantise_options_t options = {.scheme = BYOC_QUANTISE_INT8, .activations = BYOC_DTYPE_U8,
-//                                            .samples = samples, .sample_count = 8};
+//                                            .samples = arguments, .sample_count = 8};
 //   byoc_quantise_t *quantise;
 //   BYOC_RETURN_IF_ERROR(byoc_quantise_open("model.onnx", &options, registry, diag, &quantise));
 //   byoc_status_t status = byoc_quantise_run(quantise, &options, diag);

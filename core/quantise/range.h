@@ -3,10 +3,9 @@
 //
 // Example:
 //   byoc_observer_t observer = {.keeps_histogram = true};
-//   if (!byoc_observer_take(&observer, data, count, &arena)) ... // NaN, an infinity, or out of memory
-//   byoc_range_t range;
-//   byoc_observer_range(&observer, &(byoc_range_options_t){.method = BYOC_RANGE_PERCENTILE, .percentile = 99.99},
-//   &range); byoc_scale_t scale = byoc_range_scale(range, BYOC_DTYPE_U8, false);
+//   if (byoc_observer_take(&observer, samples, count, &arena) != BYOC_OBSERVED) return BYOC_INVALID_DATA;
+//   const byoc_range_options_t options = {.method = BYOC_RANGE_PERCENTILE, .percentile = 99.99};
+//   byoc_scale_t scale = byoc_range_scale(byoc_observer_range(&observer, &options), BYOC_DTYPE_U8, false);
 #ifndef BYOC_CORE_QUANTISE_RANGE_H_
 #define BYOC_CORE_QUANTISE_RANGE_H_
 

@@ -5,50 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-// ---- the writer ----
-
-byoc_status_t byoc_qwriter_open(byoc_qwriter_t *writer, const byoc_qgraph_t *graph, const byoc_qplan_t *plan,
-                                const byoc_qform_t *form, byoc_diag_t *diag) {
-  *writer = (byoc_qwriter_t){.graph = graph, .plan = plan, .form = form, .diag = diag};
-  const byoc_allocator_t allocator = byoc_allocator_system();
-  byoc_arena_init(&writer->arena, allocator);
-  byoc_string_map_init(&writer->names, allocator);
-  byoc_pointer_map_init(&writer->floats_of, allocator);
-  byoc_pointer_map_init(&writer->scales_of, allocator);
-  byoc_string_map_init(&writer->weights_of, allocator);
-  byoc_status_t status = byoc_onnx_model_fork(graph->model, diag, &writer->model);
-  if (status == BYOC_OK) status = byoc_qgraph_names(graph->message, &writer->names, diag);
-  if (status != BYOC_OK) byoc_qwriter_close(writer);
-  return status;
-}
-
-void byoc_qwriter_close(byoc_qwriter_t *writer) {
-  if (writer->form == NULL) return;
-  byoc_vector_deinit(&writer->nodes, byoc_allocator_system());
-  byoc_map_deinit(&writer->names);
-  byoc_map_deinit(&writer->floats_of);
-  byoc_map_deinit(&writer->scales_of);
-  byoc_map_deinit(&writer->weights_of);
-  byoc_arena_deinit(&writer->arena);
-  byoc_onnx_model_destroy(writer->model);
-  *writer = (byoc_qwriter_t){0};
-}
-
-byoc_onnx_model_t *byoc_qwriter_release(byoc_qwriter_t *writer) {
-  byoc_onnx_model_t *model = writer->model;
-  writer->model = NULL;
-  return model;
-}
-
-byoc_status_t byoc_qwriter_add(byoc_qwriter_t *writer, Onnx__NodeProto *node) {
-  const bool done = node != NULL && byoc_vector_push(&writer->nodes, byoc_allocator_system(), node);
-  return done ? BYOC_OK : byoc_diag_out_of_memory(writer->diag);
-}
-
-const char *byoc_qwriter_name(byoc_qwriter_t *writer, const char *base, const char *suffix) {
-  return byoc_qgraph_new_name(writer->model, &writer->names, base, suffix);
-}
-
 static byoc_status_t out_of_memory(const byoc_qwriter_t *writer) {
   return byoc_diag_out_of_memory(writer->diag);
 }
@@ -56,6 +12,7 @@ static byoc_status_t out_of_memory(const byoc_qwriter_t *writer) {
 // Adds a node with one result called `base` and `suffix`; its name is that of the result.
 static byoc_status_t add_node(byoc_qwriter_t *writer, const char *op, const char *const *inputs, size_t count,
                               const char *base, const char *suffix, Onnx__NodeProto **out_node) {
+  *out_node = NULL;
   const char *result = byoc_qwriter_name(writer, base, suffix);
   if (result == NULL) return out_of_memory(writer);
   *out_node = byoc_onnx_make_node(writer->model, "", op, inputs, count, &result, 1);
@@ -103,7 +60,7 @@ static byoc_status_t add_pair(byoc_qwriter_t *writer, byoc_qparams_t *params, co
   *out_name = byoc_pointer_map_get(&writer->floats_of, params->value);
   if (*out_name != NULL) return BYOC_OK;
   const char **scale, *value = params->value->name;
-  Onnx__NodeProto *quantise, *dequantise;
+  Onnx__NodeProto *quantise = NULL, *dequantise = NULL;
   BYOC_RETURN_IF_ERROR(add_scale(writer, params, &scale));
   BYOC_RETURN_IF_ERROR(add_node(writer, "QuantizeLinear", (const char *[]){value, scale[0], scale[1]}, 3, value,
                                 "_quantized", &quantise));
@@ -172,7 +129,7 @@ static byoc_status_t add_weights(byoc_qwriter_t *writer, const Onnx__NodeProto *
   if (key == NULL || weights == NULL || bytes == NULL || scale == NULL || zero == NULL) return out_of_memory(writer);
   byoc_channel_round(data, channels, scales, bytes);
   memcpy(scale, scales, channels.count * sizeof(*scale)); // zero points are 0
-  Onnx__NodeProto *dequantise;
+  Onnx__NodeProto *dequantise = NULL;
   BYOC_RETURN_IF_ERROR(add_node(writer, "DequantizeLinear", names, 3, value->name, "_dequantized", &dequantise));
   if (axis >= 0) byoc_onnx_add_attribute_int(writer->model, dequantise, "axis", axis);
   *weights = (weights_t){dequantise->output[0], scales, channels.count};
@@ -200,7 +157,7 @@ static byoc_status_t add_bias(byoc_qwriter_t *writer, const byoc_qvalue_t *value
     const double steps = nearbyint((double)data[i] / (double)scales[weights->count == 1 ? 0 : i]);
     integers[i] = (int32_t)fmax(-0x1p30, fmin(0x1p30, steps));
   }
-  Onnx__NodeProto *dequantise;
+  Onnx__NodeProto *dequantise = NULL;
   BYOC_RETURN_IF_ERROR(add_node(writer, "DequantizeLinear", names, 2, value->name, "_dequantized", &dequantise));
   if (rank > 0) byoc_onnx_add_attribute_int(writer->model, dequantise, "axis", 0);
   *out_name = dequantise->output[0];
@@ -302,7 +259,7 @@ static byoc_status_t write_beside(byoc_qwriter_t *writer, const byoc_qlayer_t *l
   *out_name = to;
   if (params == NULL) return BYOC_OK;
   const char **scale;
-  Onnx__NodeProto *quantise, *dequantise;
+  Onnx__NodeProto *quantise = NULL, *dequantise = NULL;
   BYOC_RETURN_IF_ERROR(add_scale(writer, params, &scale));
   BYOC_RETURN_IF_ERROR(
       add_node(writer, "QuantizeLinear", (const char *[]){to, scale[0], scale[1]}, 3, to, "_quantized", &quantise));
@@ -321,63 +278,4 @@ byoc_status_t byoc_qwriter_compare(byoc_qwriter_t *writer, const char **out_name
     if (layer->is_reported) BYOC_RETURN_IF_ERROR(write_beside(writer, layer, &out_names[l]));
   }
   return take_nodes(writer);
-}
-
-// ---- what nothing reads ----
-
-static bool is_read(const byoc_map_t *read, const char *name) {
-  return byoc_string_map_find(read, name) != NULL;
-}
-
-static bool mark_reads(const Onnx__GraphProto *graph, byoc_map_t *read) {
-  bool done = true;
-  for (size_t i = 0; i < graph->n_output; i++) done = done && byoc_string_map_put(read, graph->output[i]->name, NULL);
-  for (size_t n = 0; n < graph->n_node; n++) {
-    const Onnx__NodeProto *node = graph->node[n];
-    for (size_t i = 0; i < node->n_input; i++) done = done && byoc_string_map_put(read, node->input[i], NULL);
-    for (size_t a = 0; a < node->n_attribute; a++) {
-      const Onnx__AttributeProto *attribute = node->attribute[a];
-      if (attribute->g != NULL) done = done && mark_reads(attribute->g, read);
-      for (size_t g = 0; g < attribute->n_graphs; g++) done = done && mark_reads(attribute->graphs[g], read);
-    }
-  }
-  return done;
-}
-
-static bool is_initialiser(const Onnx__GraphProto *graph, const char *name) {
-  for (size_t i = 0; i < graph->n_initializer; i++) {
-    if (strcmp(graph->initializer[i]->name, name) == 0) return true;
-  }
-  return false;
-}
-
-// An input that only gave an initialiser another value goes with it.
-static void drop_inputs_of_unread(Onnx__GraphProto *graph, const byoc_map_t *read) {
-  size_t kept = 0;
-  for (size_t i = 0; i < graph->n_input; i++) {
-    const char *name = graph->input[i]->name;
-    if (is_read(read, name) || !is_initialiser(graph, name)) graph->input[kept++] = graph->input[i];
-  }
-  graph->n_input = kept;
-}
-
-void byoc_qwriter_drop_unread(byoc_onnx_model_t *model) {
-  Onnx__GraphProto *graph = byoc_onnx_model_message(model)->graph;
-  byoc_map_t read;
-  byoc_string_map_init(&read, byoc_allocator_system());
-  if (mark_reads(graph, &read)) { // else they stay, which does no harm
-    size_t kept = 0;
-    drop_inputs_of_unread(graph, &read);
-    for (size_t i = 0; i < graph->n_initializer; i++) {
-      if (is_read(&read, graph->initializer[i]->name)) graph->initializer[kept++] = graph->initializer[i];
-    }
-    graph->n_initializer = kept;
-    kept = 0;
-    for (size_t n = 0; n < graph->n_node; n++) {
-      Onnx__NodeProto *node = graph->node[n];
-      if (!byoc_onnx_node_is(node, "Constant") || is_read(&read, node->output[0])) graph->node[kept++] = node;
-    }
-    graph->n_node = kept;
-  }
-  byoc_map_deinit(&read);
 }

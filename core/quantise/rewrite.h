@@ -59,7 +59,7 @@ byoc_onnx_model_t *byoc_qwriter_release(byoc_qwriter_t *writer);
 int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto *node, const Onnx__TensorProto *tensor,
                                  uint32_t operand);
 
-// ---- for the files of the writer ----
+// ---- for the files of the writer: writer.c and groups.c ----
 // Appends a node; BYOC_OUT_OF_MEMORY for NULL.
 byoc_status_t byoc_qwriter_add(byoc_qwriter_t *writer, Onnx__NodeProto *node);
 const char *byoc_qwriter_name(byoc_qwriter_t *writer, const char *base, const char *suffix);

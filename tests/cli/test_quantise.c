@@ -174,7 +174,7 @@ static void test_ranges_types_and_smoothing_stay_close_to_floats(void **state) {
                     words[i], strstr(words[i], "tensor") != NULL ? "0.9" : "0.6");
   }
   byoc_test_shell(0, "byoc quantise products.onnx --calibrate ids -o q.onnx --smooth");
-  byoc_test_printed("1 input smoothed");
+  byoc_test_printed("2 inputs smoothed");
 }
 
 // A matrix that two products read is stored once, and a table that Gather reads stays as it is.

@@ -6,7 +6,7 @@
 //   byoc_calibration_t samples;
 //   BYOC_RETURN_IF_ERROR(byoc_ports_for_function(&inputs, byoc_graph_module_main(module), diag));
 //   BYOC_RETURN_IF_ERROR(byoc_calibration_read(&inputs, "samples/", NULL, 0, diag, &samples));
-//   for (size_t i = 0; i < samples.count; i++) run(samples.arguments[i]);
+//   for (size_t i = 0; i < samples.count; i++) run_sample(samples.arguments[i]);
 //   byoc_calibration_deinit(&samples);
 //   byoc_ports_deinit(&inputs);
 #ifndef BYOC_TOOLS_BYOC_CALIBRATION_H_
