@@ -119,7 +119,7 @@ static byoc_status_t cut(const byoc_npy_t *array, int64_t index, int64_t count, 
   out->size_bytes = array->size_bytes / (uint64_t)count;
   if (has_axis) {
     out->rank--;
-    memmove(out->dims, out->dims + 1, (size_t)out->rank * sizeof(out->dims[0]));
+    for (int32_t d = 0; d < out->rank; ++d) out->dims[d] = array->dims[d + 1];
   } else if (count > 1) {
     out->dims[0] /= count;
   }
