@@ -42,6 +42,25 @@ static byoc_status_t check_floats(const byoc_quantise_t *q, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
+// The steps rely on the order that ONNX asks for. The reader takes models without it, too.
+static byoc_status_t check_order(const byoc_quantise_t *q, byoc_diag_t *diag) {
+  byoc_qgraph_t graph;
+  BYOC_RETURN_IF_ERROR(byoc_qgraph_open(&graph, q->model, q->setup.build.module, diag));
+  byoc_status_t status = BYOC_OK;
+  for (size_t n = 0; status == BYOC_OK && n < graph.message->n_node; n++) {
+    const Onnx__NodeProto *node = graph.message->node[n];
+    for (size_t i = 0; status == BYOC_OK && i < node->n_input; i++) {
+      const byoc_qvalue_t *value = byoc_qgraph_operand(&graph, node, i);
+      if (value == NULL || value->producer < (int32_t)n) continue;
+      status = byoc_diag_error(diag, BYOC_INVALID_DATA, "%s '%s' stands in front of the node that makes its input '%s'",
+                               node->op_type, byoc_qnode_name(node), value->name);
+      byoc_diag_hint(diag, "nodes of an ONNX model are sorted by their inputs; export it again, or sort them");
+    }
+  }
+  byoc_qgraph_close(&graph);
+  return status;
+}
+
 static bool is_external(const Onnx__TensorProto *tensor) {
   return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
@@ -84,7 +103,8 @@ static byoc_status_t open_model(byoc_quantise_t *q, const char *path, byoc_diag_
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_onnx_model_open(path, byoc_allocator_system(), diag, &q->model), "reading %s",
                           path);
   BYOC_RETURN_IF_ERROR(take_external(q, diag));
-  return check_floats(q, diag);
+  BYOC_RETURN_IF_ERROR(check_floats(q, diag));
+  return check_order(q, diag);
 }
 
 byoc_status_t byoc_quantise_open(const char *path, const byoc_quantise_options_t *options,

@@ -91,6 +91,18 @@ static void write_products(const char *path) {
   byoc_onnx_model_destroy(model);
 }
 
+static void write_unsorted(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "unsorted", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "4,4");
+  byoc_onnx_graph_node(graph, "Relu", "second", "a", "y");
+  byoc_onnx_graph_node(graph, "MatMul", "first", "x,x", "a");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "4,4");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
 static void write_samples(void) {
   enum { COUNT = 3 * 8 * 8 };
   const int64_t dims[] = {1, 3, 8, 8}, stacked[] = {3, 1, 3, 8, 8};
@@ -236,6 +248,9 @@ static void test_wrong_models_and_places_are_refused(void **state) {
   write_identity("nothing.onnx", BYOC_DTYPE_F32, "3");
   byoc_test_shell(2, "byoc quantise nothing.onnx -o none.onnx");
   byoc_test_printed("nothing to quantise: no Conv, Gemm or MatMul of f32");
+  write_unsorted("unsorted.onnx");
+  byoc_test_shell(1, "byoc quantise unsorted.onnx -o none.onnx");
+  byoc_test_printed("Relu 'second' stands in front of the node that makes its input 'a'");
   byoc_test_shell(2, "byoc quantise old.onnx --calibrate samples -o none.onnx -s int4-weights --smooth");
   byoc_test_printed("--smooth is not for --scheme int4-weights");
   byoc_test_shell(2, "byoc quantise old.onnx -o none.onnx --ranges all");
