@@ -6,6 +6,7 @@
 
 #include "codegen/generate.h"
 #include "pack/pack_words.h"
+#include "plan/plan_amx.h"
 #include "plan/plan_bits.h"
 
 // Up to this number of rows a product only waits for its weights: half the bytes take half the time, widened or not.
@@ -41,11 +42,22 @@ static bool is_winograd(const byoc_cutlass_options_t *options, const byoc_cutlas
   return plan.form == BYOC_CUTLASS_FORM_WINOGRAD;
 }
 
+// Multiplies by tiles if -mcpu has them for this dot and they are worth it.
+static bool choose_tiles(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem, uint32_t dot) {
+  const uint32_t before = problem->words.dot;
+  problem->words.dot = dot;
+  problem->words.amx = byoc_cutlass_options_have_tiles(options, dot) && !byoc_cutlass_open_sizes(problem) &&
+                       byoc_cutlass_amx_fits(problem);
+  if (!problem->words.amx) problem->words.dot = before;
+  return problem->words.amx;
+}
+
 static const char *choose_int8(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
   const bool has_dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4);
   if (byoc_cutlass_open_sizes(problem)) return "the height or width of its images is dynamic";
   if (sum_terms(problem) < LEAST_QUANTISED_TERMS) return "sums of fewer than 16 terms are faster in f32";
   if (!has_dot && is_winograd(options, problem)) return faster_winograd;
+  if (choose_tiles(options, problem, BYOC_CUTLASS_DOT_I8X4)) return NULL;
   problem->words.dot = has_dot ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
   return NULL;
 }
@@ -54,6 +66,7 @@ static const char *choose_int8(const byoc_cutlass_options_t *options, byoc_cutla
 // few rows wait for their weights: these are widened in registers. Others widen a panel of weights for many rows.
 static const char *choose_bf16(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  if (choose_tiles(options, problem, BYOC_CUTLASS_DOT_BF16X2)) return NULL;
   if (is_winograd(options, problem)) return faster_winograd;
   if (options->fast_bf16 && !byoc_cutlass_open_sizes(problem))
     problem->words.dot = BYOC_CUTLASS_DOT_BF16X2;
@@ -73,6 +86,9 @@ const char *byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_
     return NULL;
   }
   if (match->bytes) {
+    words->unsigned_weights = match->wide && !match->has_negative;
+    if ((!match->wide || words->unsigned_weights) && choose_tiles(options, problem, BYOC_CUTLASS_DOT_I8X4)) return NULL;
+    words->unsigned_weights = false;
     words->dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) && !match->wide ? BYOC_CUTLASS_DOT_I8X4
                                                                                            : BYOC_CUTLASS_DOT_I16X2;
     return NULL;

@@ -21,7 +21,7 @@ enum {
   BYOC_CUTLASS_FORM_FEW_ROWS,      // gemm_few_rows.h
   BYOC_CUTLASS_FORM_DIRECT,        // direct.h
   BYOC_CUTLASS_FORM_ATTENTION,     // attention.h
-  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
+  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h, amx_gemm.h
   BYOC_CUTLASS_FORM_BITS,          // bits.h
 };
 

@@ -115,6 +115,13 @@ const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot) {
   return is_instruction ? NULL : "";
 }
 
+const char *byoc_cutlass_tile_features(byoc_cutlass_isa_t isa, uint32_t dot) {
+#define BYOC_ISA_TILES(NAME, ISA, features)                                                                            \
+  if (isa == BYOC_CUTLASS_ISA_##ISA && dot == BYOC_CUTLASS_DOT_##NAME) return features;
+#include "byoc/isa.def"
+  return NULL;
+}
+
 double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor) {
   static const struct {
     int feature;

@@ -50,6 +50,9 @@ byoc_cutlass_isa_t byoc_cutlass_isa_choose(const char *features);
 // The feature that a dot needs besides the instruction set; "": none. NULL if the set does not have the dot.
 const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
 
+// The features that products of tiles need for a dot; NULL if the instruction set has none.
+const char *byoc_cutlass_tile_features(byoc_cutlass_isa_t isa, uint32_t dot);
+
 // The feature besides the instruction set with which f16 is converted; "": none.
 const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa);
 
