@@ -22,7 +22,10 @@ static int32_t choose_isa(const byoc_host_t *host, byoc_codegen_t *codegen, byoc
   }
   if (byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_BF16X2)) {
     const char *vendor = host->abi_minor >= 5 ? api->cpu_vendor(codegen) : "";
-    options->fast_bf16 = byoc_cutlass_dot_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2, vendor) > 1.0;
+    options->bf16_rate = byoc_cutlass_dot_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2, vendor);
+    options->fast_bf16 = options->bf16_rate > 1.0;
+    if (byoc_cutlass_options_have_tiles(options, BYOC_CUTLASS_DOT_BF16X2))
+      options->bf16_rate = byoc_cutlass_tile_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2);
   }
   options->half_feature = byoc_cutlass_half_feature(options->isa);
   if (!byoc_cutlass_has_features(features, options->half_feature)) options->half_feature = "";

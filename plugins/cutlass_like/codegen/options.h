@@ -23,6 +23,7 @@ typedef struct byoc_cutlass_options_t {
   uint32_t dots;            // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
   uint32_t tiles;           // those dots that it has products of tiles for
   bool fast_bf16;           // DOT_BF16X2 is faster than f32 on every processor that the artifact is for
+  double bf16_rate;         // products of bf16 in the time of one of f32
   const char *half_feature; // converts f16, if -mcpu has it; else ""
   uint32_t precision;       // of products of f32 with constant weights
   const char *compiler;     // NULL: the host's
