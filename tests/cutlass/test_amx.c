@@ -82,7 +82,7 @@ static void add_bytes(list_t *list) {
   add(list, gemm(33, 49, 128, true), BYOC_DTYPE_I8, BYOC_DTYPE_I32)->words.reads_zero = true;
   add(list, gemm(31, 33, 67, false), BYOC_DTYPE_U8, BYOC_DTYPE_U8);
   add(list, gemm(17, 15, 80, false), BYOC_DTYPE_I8, BYOC_DTYPE_F32);
-  add(list, gemm(5, 70, 37, false), BYOC_DTYPE_I8, BYOC_DTYPE_I32);
+  add(list, gemm(15, 70, 37, false), BYOC_DTYPE_I8, BYOC_DTYPE_I32);
   add(list, gemm(1, 32, 64, false), BYOC_DTYPE_U8, BYOC_DTYPE_I32)->words.reads_zero = true;
   add(list, gemm(70, 40, 100, true), BYOC_DTYPE_U8, BYOC_DTYPE_I32)->words.unsigned_weights = true;
   add(list, gemm(20, 40, 64, true), BYOC_DTYPE_I8, BYOC_DTYPE_I32)->words.unsigned_weights = true;
@@ -92,6 +92,9 @@ static void add_bytes(list_t *list) {
   add(list, gemm(19, 20, 50, false), BYOC_DTYPE_U8, BYOC_DTYPE_F32);
   make_open(list, 16);
   add(list, conv(1, 64, 32, 8, 3, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_U8);
+  // Work for seven threads.
+  add(list, gemm(200, 160, 250, false), BYOC_DTYPE_I8, BYOC_DTYPE_I32);
+  add(list, conv(1, 64, 50, 12, 3, 1, 1), BYOC_DTYPE_U8, BYOC_DTYPE_I32);
   add(list, conv(1, 70, 50, 7, 1, 1, 0), BYOC_DTYPE_I8, BYOC_DTYPE_I32);
   add(list, conv(2, 13, 17, 9, 3, 2, 1), BYOC_DTYPE_U8, BYOC_DTYPE_I32)->words.reads_zero = true;
   add(list, conv(1, 20, 9, 5, 3, 1, 1), BYOC_DTYPE_I8, BYOC_DTYPE_F32)->words.unsigned_weights = true;
@@ -100,9 +103,9 @@ static void add_bytes(list_t *list) {
 }
 
 static void add_floats(list_t *list) {
-  const byoc_cutlass_problem_t problems[] = {gemm(16, 16, 32, false),     gemm(45, 50, 67, true),
-                                             gemm(7, 17, 31, false),      gemm(29, 33, 96, false),
-                                             conv(1, 40, 20, 7, 3, 1, 1), conv(2, 9, 35, 9, 3, 2, 1)};
+  const byoc_cutlass_problem_t problems[] = {
+      gemm(16, 16, 32, false),   gemm(45, 50, 67, true),      gemm(7, 17, 31, false),    gemm(29, 33, 96, false),
+      gemm(96, 100, 230, false), conv(1, 40, 20, 7, 3, 1, 1), conv(2, 9, 35, 9, 3, 2, 1)};
   for (size_t i = 0; i < sizeof(problems) / sizeof(*problems); ++i) {
     add(list, problems[i], BYOC_DTYPE_F32, BYOC_DTYPE_F32)->words.dot = BYOC_CUTLASS_DOT_BF16X2;
     if (i == 3) make_open(list, 16);
@@ -238,6 +241,14 @@ static void compile(const list_t *list, kernels_t *kernels, bool amx, bool model
   kernels_compile(kernels, flags);
 }
 
+static bool is_shared(const byoc_cutlass_problem_t *of_words) {
+  byoc_cutlass_problem_t problem = *of_words;
+  byoc_cutlass_plan_t plan;
+  problem.words.amx = true;
+  byoc_cutlass_plan_default(&problem, WIDE, SLOTS, false, &plan);
+  return byoc_cutlass_shares(&problem, &plan) > 1;
+}
+
 static void *run_tiles(const list_t *list, size_t i, const kernels_t *kernels, tensors_t *t) {
   byoc_cutlass_problem_t problem = planned_problem(&list->cases[i]);
   problem.words.amx = true;
@@ -282,6 +293,7 @@ static void test_integers_are_those_of_words(void **state) {
   kernels_t plain, modelled, real;
   add_bytes(&list);
   const bool runs = gets_tiles(BYOC_CUTLASS_DOT_I8X4);
+  size_t shared = 0;
   compile(&list, &plain, false, false, "-O0");
   compile(&list, &modelled, true, true, "-O1");
   const list_t some = some_of(&list);
@@ -290,12 +302,14 @@ static void test_integers_are_those_of_words(void **state) {
     byoc_cutlass_problem_t problem = planned_problem(&list.cases[i]);
     if (problem.words.unsigned_weights) problem.words.dot = BYOC_CUTLASS_DOT_I16X2;
     tensors_t t = make_tensors(&list.cases[i].problem);
+    shared += list.cases[i].planned == 0 && is_shared(&list.cases[i].problem);
     const uint8_t *expected = run(&list.cases[i], &problem, &t, plain.functions[i], 1);
     const uint8_t *actual = run_tiles(&list, i, &modelled, &t);
     for (int64_t b = 0; b < result_bytes(&problem, &t); ++b)
       if (expected[b] != actual[b]) fail_msg("case %zu: byte %lld of the result differs", i, (long long)b);
     if (runs) assert_memory_equal(run_tiles(&list, i, &real, &t), expected, (size_t)result_bytes(&problem, &t));
   }
+  assert_true(shared >= 2);
   expect_released(&modelled);
   kernels_end(&plain);
   kernels_end(&modelled);

@@ -229,7 +229,7 @@ static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
   byoc_cutlass_define(text, names, "SLICE_DATA", is_conv ? c->groups * c->in * c->in_h * c->in_w : gemm->k);
   byoc_cutlass_define(text, names, "SLICE_RESULT", is_conv ? c->groups * c->out * c->out_h * c->out_w : gemm->n);
   byoc_cutlass_define(text, names, "SLICE_MACS", is_conv ? byoc_cutlass_macs(problem) : gemm->n * gemm->k);
-  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS_OF_WORDS);
+  byoc_cutlass_define(text, names, "SHARE_MACS", byoc_cutlass_share_macs(problem, plan));
 }
 
 void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
