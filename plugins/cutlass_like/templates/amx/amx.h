@@ -19,7 +19,7 @@ static inline void FN(configure)(int64_t height) {
   _tile_loadconfig(&shapes);
 }
 
-static inline __attribute__((always_inline)) void FN(clear)(int two_rows, int two_columns) {
+static inline __attribute__((always_inline)) void FN(clear_sums)(int two_rows, int two_columns) {
   _tile_zero(0);
   if (two_columns) _tile_zero(1);
   if (two_rows) _tile_zero(2);
@@ -28,9 +28,9 @@ static inline __attribute__((always_inline)) void FN(clear)(int two_rows, int tw
 
 // Adds the products of tiles at a0 and a1 by those at b0 and b1; strides are in bytes. The second tile of an operand is
 // used if there are two.
-static inline __attribute__((always_inline)) void FN(step)(const void *a0, const void *a1, int64_t a_stride,
-                                                           const void *b0, const void *b1, int64_t b_stride,
-                                                           int two_rows, int two_columns) {
+static inline __attribute__((always_inline)) void FN(add_step)(const void *a0, const void *a1, int64_t a_stride,
+                                                               const void *b0, const void *b1, int64_t b_stride,
+                                                               int two_rows, int two_columns) {
   _tile_loadd(6, b0, b_stride);
   _tile_loadd(4, a0, a_stride);
   AMX_PRODUCT(0, 4, 6);
@@ -50,7 +50,7 @@ typedef struct FN(sums_t) {
   _Alignas(64) int32_t at[32][32];
 } FN(sums_t);
 
-static inline __attribute__((always_inline)) void FN(store)(FN(sums_t) * sums, int two_rows, int two_columns) {
+static inline __attribute__((always_inline)) void FN(store_sums)(FN(sums_t) * sums, int two_rows, int two_columns) {
   _tile_stored(0, &sums->at[0][0], 128);
   if (two_columns) _tile_stored(1, &sums->at[0][16], 128);
   if (two_rows) _tile_stored(2, &sums->at[16][0], 128);

@@ -7,12 +7,12 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
   static const int32_t taps[] = {TAPS};
   enum { TWO_ROWS = TILE_ROWS > 16, TWO_COLUMNS = TILE_VECTORS > 1 };
   FN(sums_t) sums;
-  FN(clear)(TWO_ROWS, TWO_COLUMNS);
+  FN(clear_sums)(TWO_ROWS, TWO_COLUMNS);
   for (int64_t s = 0; s < AMX_STEPS; ++s, data += (int64_t)AMX_DEPTH * PLANE)
-    for (int t = 0; t < TAP_COUNT; ++t, weights += 16 * AMX_DEPTH) FN(step)
+    for (int t = 0; t < TAP_COUNT; ++t, weights += 16 * AMX_DEPTH) FN(add_step)
   (weights, weights + (int64_t)16 * WEIGHT_WORDS, AMX_DEPTH * 4, data + taps[t], data + taps[t] + 16,
    (int64_t)PLANE * 4, TWO_ROWS, TWO_COLUMNS);
-  FN(store)(&sums, TWO_ROWS, TWO_COLUMNS);
+  FN(store_sums)(&sums, TWO_ROWS, TWO_COLUMNS);
   const w_byte_t byte = args->byte;
   const w_join_t join = args->join;
   for (int i = 0; i < TILE_ROWS; ++i) {

@@ -89,10 +89,10 @@ static inline __attribute__((always_inline)) void FN(panel)(const FN(args_t) * a
   const char *a0 = data + first * ROW_BYTES, *a1 = data + last * ROW_BYTES;
   const int32_t *b0 = args->weights + column * FN(padded_words), *b1 = b0 + (int64_t)16 * FN(padded_words);
   FN(sums_t) sums;
-  FN(clear)(two_rows, two_columns);
-  for (int64_t s = 0; s < AMX_STEPS; ++s, a0 += AMX_DEPTH * 4, a1 += AMX_DEPTH * 4) FN(step)
+  FN(clear_sums)(two_rows, two_columns);
+  for (int64_t s = 0; s < AMX_STEPS; ++s, a0 += AMX_DEPTH * 4, a1 += AMX_DEPTH * 4) FN(add_step)
   (a0, a1, ROW_BYTES, b0 + s * 16 * AMX_DEPTH, b1 + s * 16 * AMX_DEPTH, 64, two_rows, two_columns);
-  FN(store)(&sums, two_rows, two_columns);
+  FN(store_sums)(&sums, two_rows, two_columns);
   if (two_rows) {
     for (int64_t m = row; m < row + 16; ++m) FN(finish_row)(args, sums.at[m - row], m, column);
     row += 16;
