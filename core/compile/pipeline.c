@@ -692,7 +692,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status != BYOC_OK || options->extent != BYOC_BUILD_ALL) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
-  byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
+  byoc_cpu_print(byoc_cpu_of_loops(p.native_features) | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
   byoc_vector_deinit(&p.reported, allocator);
@@ -723,7 +723,7 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
   const uint64_t native_features = byoc_target_cpu_features(native, "mcpu");
   uint64_t backend_features = 0;
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
-  byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
+  byoc_cpu_print(byoc_cpu_of_loops(native_features) | backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
   byoc_diag_t verdict = {0};
   byoc_status_t status = plan_read(program, options, &verdict);

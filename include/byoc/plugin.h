@@ -195,6 +195,10 @@ typedef struct byoc_target_api_t {
   int64_t (*option_int)(const byoc_target_t *target, const char *name); // INT and BOOL
   double (*option_float)(const byoc_target_t *target, const char *name);
   const char *(*option_string)(const byoc_target_t *target, const char *name); // STRING, CHOICE, CPU and PRECISION
+  // Since minor 5. 1 if every processor that the option of type CPU stands for has these features, separated by spaces,
+  // and is of this maker, as CPUID names it ("AuthenticAMD"; "": any maker); else 0. Only "native" stands for
+  // processors of one maker.
+  int32_t (*option_cpu_has)(const byoc_target_t *target, const char *name, const char *features, const char *vendor);
 } byoc_target_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

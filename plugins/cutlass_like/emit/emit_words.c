@@ -2,8 +2,9 @@
 // Writes products of words as C: the sizes that the template names, then the template.
 #include <stdio.h>
 
-#include "emit/emit.h"
+#include "emit/emit_amx.h"
 #include "pack/pack_words.h"
+#include "plan/plan_amx.h"
 
 // The names that templates/words/words_finish.h reads.
 static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
@@ -55,7 +56,9 @@ static void emit_tile(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *
   byoc_cutlass_define(text, &names, "TILE_ROWS", rows);
   byoc_cutlass_define(text, &names, "TILE_VECTORS", vectors);
   byoc_cutlass_define(text, &names, "TILE_LANES", lanes);
-  if (problem->kind == BYOC_CUTLASS_CONV)
+  if (problem->words.amx)
+    BYOC_CUTLASS_ADD_TEMPLATE(text, amx_conv);
+  else if (problem->kind == BYOC_CUTLASS_CONV)
     BYOC_CUTLASS_ADD_TEMPLATE(text, words_conv_tile);
   else
     BYOC_CUTLASS_ADD_TEMPLATE(text, words_gemm_tile);
@@ -143,6 +146,8 @@ static void emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, c
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(c, lanes);
   int64_t positions = (c->out_h - 1) * spread.wide + c->out_w;
+  int64_t planes = byoc_cutlass_ceil_div(c->in, byoc_cutlass_words_unit(problem->words.dot));
+  if (problem->words.amx) planes = byoc_cutlass_amx_sizes(problem).steps * byoc_cutlass_amx_sizes(problem).depth;
   const struct {
     const char *name;
     int64_t value;
@@ -159,6 +164,8 @@ static void emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, c
                    {"PAD_TOP", c->pad_top},
                    {"PAD_LEFT", c->pad_left},
                    {"TAP_COUNT", c->kernel_h * c->kernel_w},
+                   {"PLANES", planes},
+                   {"WEIGHT_WORDS", planes * c->kernel_h * c->kernel_w},
                    {"WIDE", spread.wide},
                    {"TALL", spread.tall},
                    {"PLANE", spread.plane},
@@ -222,19 +229,25 @@ static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
   byoc_cutlass_define(text, names, "SLICE_DATA", is_conv ? c->groups * c->in * c->in_h * c->in_w : gemm->k);
   byoc_cutlass_define(text, names, "SLICE_RESULT", is_conv ? c->groups * c->out * c->out_h * c->out_w : gemm->n);
   byoc_cutlass_define(text, names, "SLICE_MACS", is_conv ? byoc_cutlass_macs(problem) : gemm->n * gemm->k);
-  byoc_cutlass_define(text, names, "SHARE_MACS", BYOC_CUTLASS_SHARE_MACS_OF_WORDS);
+  byoc_cutlass_define(text, names, "SHARE_MACS", byoc_cutlass_share_macs(problem, plan));
 }
 
 void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   emit_common(text, names, problem, plan);
+  if (problem->words.amx) byoc_cutlass_amx_emit(text, names, problem);
   if (problem->kind == BYOC_CUTLASS_CONV)
     emit_conv(text, names, problem, plan);
+  else if (problem->words.amx)
+    byoc_cutlass_amx_emit_gemm(text, names, problem, plan);
   else
     emit_gemm(text, names, problem, plan);
   if (byoc_cutlass_is_open(problem)) emit_slices(text, names, problem, plan);
   byoc_cutlass_define(text, names, "SLOT_FLOATS", 0); // shares have no memory of their own
-  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
+  if (problem->words.amx)
+    BYOC_CUTLASS_ADD_TEMPLATE(text, amx_shares);
+  else
+    BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
   byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_entry);
 }

@@ -374,6 +374,9 @@ static int32_t use_services(byoc_codegen_t *codegen) {
   }
 #endif
 #if BYOC_ABI_MINOR >= 5
+  if (has_minor(5) && host->target->option_cpu_has(host->codegen->target(codegen), "mcpu", "", "nobody") != 0) {
+    return host->codegen->error(codegen, BYOC_INTERNAL, "the processor is of an unknown maker");
+  }
   if (has_minor(5) && host->codegen->cpu_vendor(codegen) == NULL) {
     return host->codegen->error(codegen, BYOC_INTERNAL, "the maker of the processor is NULL");
   }

@@ -387,6 +387,27 @@ static void test_levels_that_this_machine_lacks(void **state) {
   assert_string_equal(byoc_target_list_foreign(&list), "riscv64-linux-gnu");
 }
 
+// The same for a single processor.
+static void test_features_that_this_machine_lacks(void **state) {
+  (void)state;
+  const uint64_t known = byoc_cpu_features_of(byoc_machine_host()), here = byoc_cpu_detect();
+  for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (!(known >> i & 1)) continue;
+    char text[64];
+    byoc_diag_t diag = {0};
+    byoc_target_list_t list;
+    uint64_t needed = 0;
+    const char *name = byoc_cpu_feature_name((byoc_cpu_feature_t)i);
+    snprintf(text, sizeof(text), "c -mcpu=%s", name);
+    byoc_test_ok(parse(text, &diag, &list), &diag);
+    byoc_test_ok(byoc_cpu_parse(name, byoc_machine_host(), &diag, &needed), &diag);
+    const char *foreign = byoc_target_list_foreign(&list);
+    if ((needed & ~here) == 0) assert_null(foreign);
+    if ((needed & ~here) != 0) assert_string_equal(foreign, name);
+    byoc_target_list_deinit(&list);
+  }
+}
+
 // A target states no error of its floats if it has no backend, or one without that hook.
 static void test_no_error_is_stated(void **state) {
   (void)state;
@@ -459,6 +480,7 @@ int main(void) {
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_targets_of_this_machine_only_are_left_out_for_another),
       cmocka_unit_test(test_levels_that_this_machine_lacks),
+      cmocka_unit_test(test_features_that_this_machine_lacks),
       cmocka_unit_test(test_no_error_is_stated),
       cmocka_unit_test(test_archives_are_found_by_triple),
       cmocka_unit_test(test_all_code_of_a_backend_has_to_be_there),
