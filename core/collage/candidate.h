@@ -34,10 +34,11 @@ struct byoc_candidate_t {
   // combined.
   const byoc_candidate_t *const *parts;
   uint32_t part_count;
-  double cost_ns;                // one call, without transitions; NaN: not known yet; INFINITY: cannot be used
-  const char *reason;            // why it is infinite; NULL otherwise
-  bool is_fallback;              // the reason came from the backend, which declined it
-  bool is_wrong;                 // its code computed something else
+  double cost_ns;     // one call, without transitions; NaN: not known yet; INFINITY: cannot be used
+  const char *reason; // why it is infinite; NULL otherwise
+  bool is_fallback;   // the reason came from the backend, which declined it
+  bool is_wrong;      // its code computed something else
+  double error;       // its share of an error budget (core/collage/error_budget.h); 0: exact; INFINITY: cannot be used
   double moved_bytes, energy_nj; // of a stated cost; 0: not known
 };
 

@@ -9,12 +9,18 @@
 #include "core/collage/rules.h"
 #include "core/pass/layouts.h"
 #include "core/pass/pass.h"
+#include "core/targets/precision.h"
 
 byoc_status_t byoc_collage_add_alternative(byoc_collage_t *c, const char *name, const byoc_target_t *target) {
   byoc_collage_alternative_t *alternative = &c->alternatives[c->alternative_count];
   size_t count = c->problems.items.count;
-  *alternative = (byoc_collage_alternative_t){
-      .name = name, .target = target, .is_possible = true, .sum_ns = NAN, .whole_ns = NAN, .whole_mib = NAN};
+  *alternative = (byoc_collage_alternative_t){.name = name,
+                                              .target = target,
+                                              .is_possible = true,
+                                              .sum_ns = NAN,
+                                              .whole_ns = NAN,
+                                              .whole_mib = NAN,
+                                              .error = NAN};
   alternative->greedy = BYOC_ARENA_ARRAY(&c->arena, byoc_choice_t, count);
   alternative->covers = BYOC_ARENA_ARRAY(&c->arena, byoc_lazy_cover_t, count);
   if (name == NULL || alternative->greedy == NULL || alternative->covers == NULL)
@@ -47,24 +53,41 @@ byoc_status_t byoc_collage_make_alternatives(byoc_collage_t *c) {
     byoc_target_t *target = targets->targets.data[t];
     const byoc_target_list_t alone = {.targets = {.data = &target, .count = 1}};
     if (!is_plain && !byoc_targets_take_layouts(&alone)) continue; // it would equal the plain search's alternative
-    const char *name = byoc_arena_format(&c->arena, "%s;%s%s", target->kind->name, native, is_plain ? "" : ", blocked");
+    const char *short_name = byoc_target_short_name(targets, target, &c->arena);
+    if (short_name == NULL) return byoc_diag_out_of_memory(c->diag);
+    const char *name = byoc_arena_format(&c->arena, "%s;%s%s", short_name, native, is_plain ? "" : ", blocked");
     BYOC_RETURN_IF_ERROR(byoc_collage_add_alternative(c, name, target));
   }
   BYOC_RETURN_IF_ERROR(add_native(c, targets->targets.data[backends]));
   return byoc_collage_add_alternative(c, is_plain ? "collage" : "collage, blocked", NULL);
 }
 
+// The targets whose claims make an alternative plan: its own one; or all of them, but exact ones if there is an error
+// budget, so that one plan is always within it. Returns their number.
+static size_t list_targets(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative,
+                           const byoc_target_t **out) {
+  const byoc_target_list_t *targets = c->options->targets;
+  size_t count = 0;
+  for (size_t t = 0; t < targets->targets.count; ++t) {
+    const byoc_target_t *target = targets->targets.data[t];
+    const bool is_exact = c->options->meter == NULL || !(byoc_target_relative_error(target) > 0);
+    if (alternative->target != NULL ? alternative->target == target : is_exact) out[count++] = target;
+  }
+  return count;
+}
+
 byoc_status_t byoc_collage_collect(byoc_collage_t *c, size_t index) {
   byoc_problem_t *problem = &c->problems.items.data[index];
   const byoc_target_list_t *targets = c->options->targets;
+  const byoc_target_t **first = BYOC_ARENA_ARRAY(&c->arena, const byoc_target_t *, targets->targets.count);
+  if (first == NULL) return byoc_diag_out_of_memory(c->diag);
   BYOC_RETURN_IF_ERROR(
       byoc_candidates_collect(&problem->candidates, &problem->flow, targets, &c->options->collect, c->diag));
   for (size_t r = 0; r + 1 < c->alternative_count; ++r) {
     byoc_collage_alternative_t *alternative = &c->alternatives[r];
-    const byoc_target_t *const *first =
-        alternative->target ? &alternative->target : (const byoc_target_t *const *)targets->targets.data;
-    BYOC_RETURN_IF_ERROR(byoc_greedy_claim(&problem->flow, first, alternative->target ? 1 : targets->targets.count,
-                                           &problem->candidates, c->diag, &alternative->greedy[index]));
+    const size_t count = list_targets(c, alternative, first);
+    BYOC_RETURN_IF_ERROR(
+        byoc_greedy_claim(&problem->flow, first, count, &problem->candidates, c->diag, &alternative->greedy[index]));
   }
   return BYOC_OK;
 }
@@ -118,6 +141,9 @@ static byoc_status_t cover_alternative(byoc_collage_t *c, byoc_collage_alternati
   byoc_diag_t why = {0};
   byoc_status_t status = subset && claimed ? BYOC_OK : byoc_diag_out_of_memory(&why);
   byoc_cover_costs_t costs = byoc_transitions_costs(&c->transitions[index]);
+  // Its error is measured later: the limit of the search is about sums.
+  const bool limits_error = c->prices[index].limits_error;
+  c->prices[index].limits_error = false;
   bool tries = status == BYOC_OK;
   while (tries) {
     byoc_diag_clear(&why);
@@ -127,6 +153,7 @@ static byoc_status_t cover_alternative(byoc_collage_t *c, byoc_collage_alternati
                                        &alternative->covers[index]);
     tries = is_impossible(status) && count_unusable(c, alternative, index) > unusable;
   }
+  c->prices[index].limits_error = limits_error;
   byoc_free(c->allocator, claimed);
   byoc_free(c->allocator, subset);
   if (is_impossible(status)) {

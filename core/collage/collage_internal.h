@@ -19,7 +19,19 @@ typedef struct byoc_collage_alternative_t {
   double whole_mib;                     // of the artifact; NaN: it was not built
   bool is_of_any_size;                  // the fastest, which a smaller plan of this search has beaten
   const char *id;                       // the key of its time in the database
+  double error;                         // on the samples of an error budget; NaN: not measured, or there is no budget
 } byoc_collage_alternative_t;
+
+// The error budget of a placement, shared by its searches.
+typedef struct byoc_collage_errors_t {
+  byoc_error_budget_t budget;
+  double goal;       // the largest error on the samples: the allowed one, less a margin for other inputs
+  double aim;        // the largest error with switches; below the goal if plans err more than their switches
+  double limit;      // of the sum of squares in a search
+  bool is_open;      // the model with switches is built
+  uint64_t weights;  // a hash of them
+  uint8_t *settings; // one for each switch, and a row for the plan at hand
+} byoc_collage_errors_t;
 
 typedef struct byoc_collage_t byoc_collage_t;
 struct byoc_collage_t {
@@ -33,10 +45,12 @@ struct byoc_collage_t {
   size_t ready;                             // problems with both
   byoc_collage_alternative_t *alternatives; // the last one: the result of the search
   size_t alternative_count;
-  byoc_estimator_t estimator;   // the options', with the costs of devices
-  byoc_device_costs_t *devices; // by target
-  bool *is_device_known;        // by target
-  bool *has_boundary;           // by target: it states the costs of entering and leaving
+  byoc_estimator_t estimator;    // the options', with the costs of devices
+  byoc_device_costs_t *devices;  // by target
+  bool *is_device_known;         // by target
+  bool *has_boundary;            // by target: it states the costs of entering and leaving
+  byoc_collage_errors_t *errors; // of the plain search; NULL: there is no error budget
+  byoc_collage_errors_t own_errors;
   byoc_measuring_t measuring;
   int64_t budget_ns;       // to begin with, for this search's parts
   int64_t whole_budget_ns; // for whole models
@@ -66,6 +80,23 @@ byoc_status_t byoc_collage_apply(byoc_collage_t *c, const byoc_collage_alternati
 byoc_status_t byoc_collage_weigh(byoc_collage_t *c);
 // The cost of so many MiB in a plan that takes base_ns.
 double byoc_collage_size_ns(const byoc_collage_t *c, double mib, double base_ns);
+
+// The error budget (collage_error.c). Measures the errors of all sites, and gives them to the candidates.
+byoc_status_t byoc_collage_open_errors(byoc_collage_t *c, byoc_collage_errors_t *errors);
+// Gives errors to new candidates; nothing without a budget.
+void byoc_collage_assign_errors(byoc_collage_t *c, size_t index);
+void byoc_collage_limit_errors(byoc_collage_t *c, double limit);
+// Measures the error of an alternative plan with its switches; it is impossible if that is too large.
+byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative);
+// Builds an alternative plan and measures its error.
+byoc_status_t byoc_collage_check_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative);
+// The sum of the squares that the search counted.
+double byoc_collage_error_sum(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative);
+// Records the budget, and the trade-off between time and error as far as costs are known.
+byoc_status_t byoc_collage_record_errors(byoc_collage_t *c, const byoc_collage_alternative_t *plan,
+                                         byoc_plan_t *record);
+// What a budget gained in an earlier build of this model, for builds without one (collage_error.c).
+byoc_status_t byoc_collage_recall_gain(byoc_collage_t *c, byoc_plan_t *record);
 
 // Whole models and their records (collage_whole.c). The hash covers the module's blocks and the costs of its devices.
 uint64_t byoc_collage_hash(const byoc_collage_t *c);

@@ -448,6 +448,19 @@ static void prefer_cheaper(byoc_collage_t *c, byoc_collage_t **search, byoc_coll
   }
 }
 
+// A plan within the error budget, if the search's is not.
+static void prefer_possible(byoc_collage_t *c, byoc_collage_t **search, byoc_collage_alternative_t **winner) {
+  for (; c != NULL; c = c->plain) {
+    for (size_t r = 0; r < c->alternative_count; ++r) {
+      byoc_collage_alternative_t *alternative = &c->alternatives[r];
+      const bool is_better = !(*winner)->is_possible || alternative->expected_ns < (*winner)->expected_ns;
+      if (!alternative->is_possible || !is_better) continue;
+      *search = c;
+      *winner = alternative;
+    }
+  }
+}
+
 byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_search,
                                        byoc_collage_alternative_t **out_winner) {
   *out_search = c;
@@ -457,6 +470,7 @@ byoc_status_t byoc_collage_find_winner(byoc_collage_t *c, byoc_collage_t **out_s
     *out_search = c->plain;
     *out_winner = plain;
   }
+  if (!(*out_winner)->is_possible) prefer_possible(c, out_search, out_winner);
   prefer_cheaper(c, out_search, out_winner);
   if (has_stated(*out_search, *out_winner)) return BYOC_OK; // by the sums of parts
   const bool is_short = !((*out_winner)->sum_ns >= WHOLE_NS_AT_LEAST) && !has_device(*out_search, *out_winner);

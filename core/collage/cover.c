@@ -190,7 +190,7 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   bool *claimed = byoc_allocate(p->allocator, flow->node_count, sizeof(*claimed));
   if (claimed == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < candidate_count; ++i) {
-    if (isinf(candidates[i]->cost_ns)) continue;
+    if (isinf(candidates[i]->cost_ns) || !byoc_cover_allows(p, candidates[i]->error)) continue;
     for (uint32_t k = 0; k < candidates[i]->nodes.count; ++k) claimed[candidates[i]->nodes.items[k]] = true;
   }
   uint32_t count = 0;
@@ -206,11 +206,14 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   if (is_wrong) {
     status = byoc_diag_error(diag, BYOC_MISMATCH, "no target computes the right values of %s%s", text.data,
                              count > NAMED_LIMIT ? " and others" : "");
-  } else if (count > 0) {
+  } else if (count > 0 && !p->limits_error) {
     byoc_diag_error(diag, status, "every plan costs infinity: no target claims %s%s", text.data,
                     count > NAMED_LIMIT ? " and others" : "");
     if (bound == NULL) byoc_diag_hint(diag, FORGET_HINT);
     if (bound != NULL) byoc_diag_hint(diag, "remove target '%s' from the value's \"on {...}\"", bound);
+  } else if (p->limits_error && !search->was_cut) {
+    byoc_diag_error(diag, status, "no plan is within the error budget");
+    byoc_diag_hint(diag, "allow a larger error, or name a target that computes these nodes exactly");
   } else if (search->was_cut) {
     status = BYOC_UNSUPPORTED;
     byoc_diag_error(diag, status, "no plan was found within the search's budget of states");
@@ -235,8 +238,8 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
   *out_cover = (byoc_cover_t){.allocator = allocator};
   byoc_cover_problem_t problem;
   byoc_cover_search_t search = {0};
-  byoc_status_t status = byoc_cover_problem_init(&problem, flow, candidates, candidate_count, costs,
-                                                 options->keep_all_candidates, allocator, diag);
+  byoc_status_t status =
+      byoc_cover_problem_init(&problem, flow, candidates, candidate_count, costs, options, allocator, diag);
   if (status == BYOC_OK) status = byoc_cover_run(&problem, options, diag, &search);
   if (status != BYOC_OK) goto cleanup;
   if (isinf(search.cost)) {
@@ -255,6 +258,7 @@ byoc_status_t byoc_cover_search(const byoc_dataflow_t *flow, byoc_candidate_t *c
   }
   out_cover->is_proven = search.lower_bound >= search.cost * (1 - 1e-9);
   out_cover->lower_bound_ns = out_cover->is_proven ? out_cover->cost_ns : search.lower_bound;
+  for (uint32_t i = 0; i < search.count; ++i) out_cover->error += candidates[search.sources[i]]->error;
   out_cover->chosen = search.sources;
   out_cover->count = search.count;
   search.sources = NULL; // now the caller's

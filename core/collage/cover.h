@@ -22,6 +22,11 @@
 // of the cover without transitions) reaches the cost of a known plan. It is also dropped if another state is cheaper by
 // more than the largest difference of later transitions. If more states are left than the budget allows, the worst are
 // dropped, and the least bound among them says how much cheaper the optimum could be: `lower_bound_ns`, `is_proven`.
+//
+// With a limit on errors, a state also has the sum of its candidates' errors. States that agree in (1) to (4) stay
+// apart unless one of them has both the lower cost and the smaller error. The bound then is Lagrange's: errors cost a
+// fixed price, the dual solution is one of costs with this price, and the limit is worth so much. It is admissible for
+// any price; the one with the highest bound is taken.
 #ifndef BYOC_CORE_COLLAGE_COVER_H_
 #define BYOC_CORE_COLLAGE_COVER_H_
 
@@ -60,6 +65,8 @@ typedef struct byoc_cover_options_t {
   uint64_t state_budget;
   bool keep_all_candidates; // do not drop dominated candidates first (they change the work, never the cost)
   bool no_dominance;        // do not drop dominated states
+  bool limits_error;        // the sum of the candidates' errors must be at most `error_limit`
+  double error_limit;
 } byoc_cover_options_t;
 
 // The result of the search.
@@ -69,6 +76,7 @@ typedef struct byoc_cover_t {
   uint32_t count;
   double cost_ns; // candidates and transitions
   double transition_ns;
+  double error;          // the sum of the candidates'
   double lower_bound_ns; // no cover costs less than this
   bool is_proven;        // cost_ns is the least (within 1e-9 of it)
   uint64_t state_count;  // number of states made

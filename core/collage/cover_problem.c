@@ -48,13 +48,15 @@ static byoc_status_t collect_items(byoc_cover_problem_t *p, byoc_candidate_t *co
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "candidate %zu ('%s') has no %s", i,
                              candidate->rule ? candidate->rule : "", is_priced ? "nodes of this block" : "cost");
     }
-    if (isinf(candidate->cost_ns)) continue;
+    if (isinf(candidate->cost_ns) || !byoc_cover_allows(p, candidate->error)) continue;
     p->items[p->item_count++] =
         (byoc_cover_item_t){.nodes = candidate->nodes.items,
                             .count = candidate->nodes.count,
                             .source = (uint32_t)i,
                             .place = dense_place(p, candidate->place),
                             .cost = candidate->cost_ns,
+                            .error = candidate->error,
+                            .weight = candidate->cost_ns,
                             .rank = ((uint64_t)candidate->target << 24) * candidate->nodes.count + 1};
   }
   return BYOC_OK;
@@ -192,16 +194,20 @@ static bool assign_slots(byoc_cover_problem_t *p) {
 
 byoc_status_t byoc_cover_problem_init(byoc_cover_problem_t *p, const byoc_dataflow_t *flow,
                                       byoc_candidate_t *const *candidates, size_t candidate_count,
-                                      const byoc_cover_costs_t *costs, bool keep_all, byoc_allocator_t allocator,
-                                      byoc_diag_t *diag) {
-  *p = (byoc_cover_problem_t){.allocator = allocator, .flow = flow, .node_count = flow->node_count};
+                                      const byoc_cover_costs_t *costs, const byoc_cover_options_t *options,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag) {
+  *p = (byoc_cover_problem_t){.allocator = allocator,
+                              .flow = flow,
+                              .node_count = flow->node_count,
+                              .limits_error = options->limits_error,
+                              .error_limit = options->limits_error ? options->error_limit : 0};
   byoc_arena_init(&p->arena, allocator);
   BYOC_RETURN_IF_ERROR(name_places(p, candidates, candidate_count, diag));
   BYOC_RETURN_IF_ERROR(collect_items(p, candidates, candidate_count, diag));
   BYOC_RETURN_IF_ERROR(byoc_cover_order(p, diag));
   BYOC_RETURN_IF_ERROR(byoc_cover_ask_copies(p, costs, diag));
   BYOC_RETURN_IF_ERROR(ask_transitions(p, costs, diag));
-  if (!keep_all) BYOC_RETURN_IF_ERROR(byoc_cover_prune(p, diag));
+  if (!options->keep_all_candidates) BYOC_RETURN_IF_ERROR(byoc_cover_prune(p, diag));
   if (!index_items(p) || !make_tails(p) || !assign_slots(p)) return byoc_diag_out_of_memory(diag);
   return byoc_cover_bound(p, diag);
 }

@@ -19,7 +19,8 @@ typedef struct byoc_cover_item_t {
   uint32_t source; // index among the caller's candidates
   uint32_t rest;   // its nodes behind the first one, as a tail
   uint8_t place;
-  double cost;
+  double cost, error;
+  double weight; // cost, and error by its price
   uint64_t rank; // preference among equal costs: the lower the better
 } byoc_cover_item_t;
 
@@ -61,8 +62,10 @@ typedef struct byoc_cover_problem_t {
   uint32_t *last_reader;            // [input]: a position
   double *input_copies;             // [input][to device]
 
-  double *potentials; // a dual solution: over the nodes of any item they add up to its cost at most
-  double *remaining;  // sum of potentials from a position on
+  bool limits_error;
+  double error_limit, error_price; // of all items together; what an error costs in bounds
+  double *potentials;              // a dual solution: over the nodes of any item they add up to its weight at most
+  double *remaining;               // sum of potentials from a position on
 
   uint32_t *slots;      // where a state keeps a node's place while it is read: small numbers, reused
   uint32_t *slot_count; // at each position: slots in use by then
@@ -70,8 +73,8 @@ typedef struct byoc_cover_problem_t {
 
 byoc_status_t byoc_cover_problem_init(byoc_cover_problem_t *problem, const byoc_dataflow_t *flow,
                                       byoc_candidate_t *const *candidates, size_t candidate_count,
-                                      const byoc_cover_costs_t *costs, bool keep_all, byoc_allocator_t allocator,
-                                      byoc_diag_t *diag);
+                                      const byoc_cover_costs_t *costs, const byoc_cover_options_t *options,
+                                      byoc_allocator_t allocator, byoc_diag_t *diag);
 void byoc_cover_problem_deinit(byoc_cover_problem_t *problem);
 
 static inline double byoc_cover_transition(const byoc_cover_problem_t *p, uint32_t position, uint8_t from, uint8_t to) {
@@ -86,6 +89,16 @@ static inline const double *byoc_cover_copies(const byoc_cover_problem_t *p, uin
   return p->copies + ((size_t)position * p->device_count + from_device) * p->device_count;
 }
 
+// No cover that goes on from here costs less, if its items cost and err so much and the potentials of the other nodes
+// sum to `rest`.
+static inline double byoc_cover_bound_of(const byoc_cover_problem_t *p, double cost, double error, double rest) {
+  return cost + rest + p->error_price * (error - p->error_limit);
+}
+// Sums are rounded.
+static inline bool byoc_cover_allows(const byoc_cover_problem_t *p, double error) {
+  return !p->limits_error || error <= p->error_limit * (1 + 1e-9);
+}
+
 // Its stages, in this order.
 // Sets order, position and the neighbours: the order of search is the block's own or one that keeps fewer values
 // waiting, whichever is narrower (cover_order.c).
@@ -94,7 +107,7 @@ byoc_status_t byoc_cover_order(byoc_cover_problem_t *problem, byoc_diag_t *diag)
 byoc_status_t byoc_cover_ask_copies(byoc_cover_problem_t *problem, const byoc_cover_costs_t *costs, byoc_diag_t *diag);
 // Drops items that another one replaces at no higher cost, wherever they would be used (cover_prune.c).
 byoc_status_t byoc_cover_prune(byoc_cover_problem_t *problem, byoc_diag_t *diag);
-// Potentials (cover_bound.c).
+// The price of errors, and potentials (cover_bound.c).
 byoc_status_t byoc_cover_bound(byoc_cover_problem_t *problem, byoc_diag_t *diag);
 
 // For problems with copies. The first uncovered position moves beyond `node`, which is covered in this place: pays for

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drops candidates that no cheapest cover needs. For each dropped one there is a replacement wherever it was used, at
-// no higher cost and without a circle, so the least cost does not change.
+// no higher cost, with no larger error and without a circle, so the least cost does not change.
 #include <stdlib.h>
 
 #include "core/collage/cover_problem.h"
@@ -56,7 +56,7 @@ static double most_extra(const byoc_cover_problem_t *p, const byoc_cover_item_t 
 // transitions.
 static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const byoc_cover_item_t *by) {
   double saved = item->cost - by->cost;
-  if (saved < 0) return false;
+  if (saved < 0 || by->error > item->error) return false;
   double extra = most_extra(p, item, by);
   if (saved == extra) return by->rank <= item->rank;
   return saved > extra;
@@ -67,12 +67,14 @@ static bool is_replaced(const byoc_cover_problem_t *p, const byoc_cover_item_t *
 
 // c is replaced by its nodes one by one, in the same place. Splitting adds no circle: a circle among the parts would be
 // one among the nodes, and any other circle was there before.
-static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const double *single) {
-  double cost = 0;
+static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *item, const double *single,
+                     const double *errors) {
+  double cost = 0, error = 0;
   if (item->count > SPLIT_LIMIT) return false;
   for (uint32_t k = 0; k < item->count && cost < item->cost; ++k) {
     uint32_t node = item->nodes[k];
     cost += single[(size_t)node * p->place_count + item->place];
+    error += errors[(size_t)node * p->place_count + item->place];
     if (!p->has_transitions) continue;
     for (uint32_t e = p->predecessor_offsets[node]; e < p->predecessor_offsets[node + 1]; ++e) {
       uint32_t source = p->predecessors[e];
@@ -94,25 +96,27 @@ static bool is_split(const byoc_cover_problem_t *p, const byoc_cover_item_t *ite
       cost += most;
     }
   }
-  return cost < item->cost;
+  return cost < item->cost && error <= item->error;
 }
 
 byoc_status_t byoc_cover_prune(byoc_cover_problem_t *p, byoc_diag_t *diag) {
   qsort(p->items, p->item_count, sizeof(*p->items), compare_items);
   size_t cells = (size_t)p->node_count * p->place_count;
-  double *single = byoc_allocate(p->allocator, cells, sizeof(*single));
+  double *single = byoc_allocate(p->allocator, 2 * cells, sizeof(*single)), *errors = single + cells;
   if (single == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < cells; ++i) single[i] = INFINITY;
   for (size_t i = 0; i < p->item_count; ++i) {
     const byoc_cover_item_t *item = &p->items[i];
     double *cell = &single[(size_t)item->nodes[0] * p->place_count + item->place];
-    if (item->count == 1 && item->cost < *cell) *cell = item->cost;
+    if (item->count != 1 || !(item->cost < *cell)) continue;
+    *cell = item->cost;
+    errors[cell - single] = item->error;
   }
   size_t kept = 0, group = 0; // group: the first one kept with the same nodes
   for (size_t i = 0; i < p->item_count; ++i) {
     byoc_cover_item_t item = p->items[i];
     if (kept > 0 && compare_nodes(&p->items[kept - 1], &item) != 0) group = kept;
-    bool is_needed = item.count == 1 || !is_split(p, &item, single);
+    bool is_needed = item.count == 1 || !is_split(p, &item, single, errors);
     for (size_t g = group; g < kept && is_needed; ++g) is_needed = !is_replaced(p, &item, &p->items[g]);
     if (is_needed) p->items[kept++] = item;
   }

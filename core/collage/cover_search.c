@@ -263,9 +263,9 @@ static bool finish(searcher_t *s, double cost, uint64_t rank) {
   return byoc_vector_push(&s->traces, s->allocator, trace);
 }
 
-static bool deliver(searcher_t *s, double cost, double bound, uint64_t rank) {
+static bool deliver(searcher_t *s, double cost, double error, double bound, uint64_t rank) {
   const byoc_cover_problem_t *p = s->p;
-  byoc_cover_state_t head = {.cost = cost, .bound = bound, .rank = rank};
+  byoc_cover_state_t head = {.cost = cost, .bound = bound, .error = error, .rank = rank};
   head.pair_count = (uint32_t)s->pairs.count;
   head.open_count = (uint32_t)s->opens.count;
   const bool has_copies = p->device_count > 1;
@@ -304,10 +304,12 @@ static bool add_item(searcher_t *s, const byoc_cover_item_t *item) {
   if (!enter_item(s, item)) return true;
   double transitions = 0, potential = s->covered_potential;
   for (uint32_t k = 0; k < item->count; ++k) potential += p->potentials[item->nodes[k]];
-  double rest = p->remaining[s->at] - potential;
-  if (is_hopeless(s, s->state->cost + item->cost + rest)) return true;
+  double rest = p->remaining[s->at] - potential, error = s->state->error + item->error;
+  if (!byoc_cover_allows(p, error)) return true;
+  if (is_hopeless(s, byoc_cover_bound_of(p, s->state->cost + item->cost, error, rest))) return true;
   if (!connect_item(s, &transitions)) return false;
-  double cost = s->state->cost + item->cost + transitions, bound = fmax(cost + rest, s->state->bound);
+  double cost = s->state->cost + item->cost + transitions;
+  double bound = fmax(byoc_cover_bound_of(p, cost, error, rest), s->state->bound);
   uint64_t rank = s->state->rank + item->rank;
   if (is_hopeless(s, bound) || closes_circle(s)) return true;
   s->next = s->at + 1;
@@ -316,7 +318,7 @@ static bool add_item(searcher_t *s, const byoc_cover_item_t *item) {
     double copies = 0;
     if (!pass_nodes(s, &copies)) return false;
     cost += copies;
-    bound = fmax(cost + rest, bound);
+    bound = fmax(byoc_cover_bound_of(p, cost, error, rest), bound);
     if (is_hopeless(s, bound)) return true;
   }
   if (s->next == p->node_count) return finish(s, cost, rank);
@@ -325,7 +327,7 @@ static bool add_item(searcher_t *s, const byoc_cover_item_t *item) {
     s->selector.dropped = fmin(s->selector.dropped, bound);
     return true;
   }
-  return deliver(s, cost, bound, rank);
+  return deliver(s, cost, error, bound, rank);
 }
 
 static bool continue_state(searcher_t *s, const byoc_cover_state_t *state, uint32_t at) {
@@ -352,7 +354,8 @@ static bool continue_state(searcher_t *s, const byoc_cover_state_t *state, uint3
 // The state in front of the first position: inputs are with the host.
 static bool add_start(searcher_t *s) {
   const byoc_cover_problem_t *p = s->p;
-  const byoc_cover_state_t head = {.trace = BYOC_COVER_NONE, .bound = p->remaining[0], .place_count = p->input_count};
+  const byoc_cover_state_t head = {
+      .trace = BYOC_COVER_NONE, .bound = byoc_cover_bound_of(p, 0, 0, p->remaining[0]), .place_count = p->input_count};
   s->buffer.count = 0;
   if (!byoc_vector_reserve(&s->buffer, s->allocator, byoc_cover_state_size(&head) / 8)) return false;
   byoc_cover_state_t *start = (byoc_cover_state_t *)(void *)s->buffer.data;
@@ -409,7 +412,7 @@ static bool keep_plan(searcher_t *s) {
 
 static bool run_passes(searcher_t *s, double budget) {
   byoc_cover_search_t *result = s->result;
-  result->lower_bound = fmax(0, s->p->remaining[0]);
+  result->lower_bound = fmax(0, byoc_cover_bound_of(s->p, 0, 0, s->p->remaining[0]));
   for (int pass = 0; pass < 2; ++pass) {
     s->may_tie = pass == 0;
     if (!run_pass(s, pass == 0 ? 0 : budget)) return false;

@@ -18,7 +18,8 @@ size_t byoc_cover_state_size(const byoc_cover_state_t *state) {
 }
 
 static bool has_same_identity(const byoc_cover_state_t *a, const byoc_cover_state_t *b) {
-  return a->pair_count == b->pair_count && a->open_count == b->open_count && a->place_count == b->place_count &&
+  return !(a->error < b->error) && !(a->error > b->error) && a->pair_count == b->pair_count &&
+         a->open_count == b->open_count && a->place_count == b->place_count &&
          memcmp(a + 1, b + 1, identity_size(a)) == 0;
 }
 
@@ -41,6 +42,7 @@ byoc_cover_state_t *byoc_cover_layer_add(byoc_cover_layer_t *layer, const byoc_c
                                          byoc_allocator_t allocator, bool *out_is_new) {
   if ((layer->count + 1) * 2 > layer->slot_count && !grow_slots(layer, allocator)) return NULL;
   uint64_t hash = byoc_hash_bytes(state + 1, identity_size(state), state->open_count);
+  if (state->error > 0) hash = byoc_hash_bytes(&state->error, sizeof(state->error), hash);
   size_t slot = (size_t)hash & (layer->slot_count - 1);
   *out_is_new = false;
   for (; layer->slots[slot] != 0; slot = (slot + 1) & (layer->slot_count - 1)) {
@@ -79,7 +81,8 @@ void byoc_cover_layer_deinit(byoc_cover_layer_t *layer, byoc_allocator_t allocat
 
 // The largest number of states, with the same open candidates, that one state is compared with: the best of them are
 // enough.
-#define COMPARED_LIMIT 8
+#define COMPARED_LIMIT             8
+#define COMPARED_LIMIT_WITH_ERRORS 128 // they differ by their errors, too
 
 bool byoc_cover_selector_init(byoc_cover_selector_t *s, const byoc_cover_problem_t *problem, bool no_dominance) {
   *s = (byoc_cover_selector_t){.problem = problem, .allocator = problem->allocator, .no_dominance = no_dominance};
@@ -123,7 +126,8 @@ static bool has_same_opens(const byoc_cover_state_t *a, const byoc_cover_state_t
 static bool is_dominated(const byoc_cover_selector_t *s, const byoc_cover_state_t *state,
                          const byoc_cover_state_t *by) {
   double margin = state->cost - by->cost;
-  if (margin < 0 || by->pair_count > state->pair_count || !has_same_opens(state, by)) return false;
+  if (margin < 0 || by->error > state->error || by->pair_count > state->pair_count || !has_same_opens(state, by))
+    return false;
   const byoc_cover_problem_t *p = s->problem;
   const uint8_t *places = byoc_cover_places(state), *by_places = byoc_cover_places(by);
   for (uint32_t i = 0; i < state->place_count && margin >= 0; ++i) {
@@ -186,6 +190,7 @@ bool byoc_cover_select(byoc_cover_selector_t *s, uint32_t position, const byoc_c
   if (!byoc_vector_reserve(&s->links, s->allocator, layer->count)) return false;
   memset(s->heads.data, 0, head_count * sizeof(*s->heads.data));
 
+  const int limit = s->problem->limits_error ? COMPARED_LIMIT_WITH_ERRORS : COMPARED_LIMIT;
   bool has_closed = false; // one without open candidates
   for (size_t i = 0; i < s->order.count; ++i) {
     uint32_t index = s->order.data[i];
@@ -196,7 +201,7 @@ bool byoc_cover_select(byoc_cover_selector_t *s, uint32_t position, const byoc_c
       head = &s->heads.data[hash & (head_count - 1)];
       bool is_needless = false;
       int compared = 0;
-      for (uint32_t other = *head; other != 0 && !is_needless && compared < COMPARED_LIMIT; ++compared) {
+      for (uint32_t other = *head; other != 0 && !is_needless && compared < limit; ++compared) {
         is_needless = is_dominated(s, state, byoc_cover_state_at(layer, other - 1));
         other = s->links.data[other - 1];
       }

@@ -13,6 +13,7 @@
 typedef struct byoc_cover_state_t {
   double cost;  // so far
   double bound; // cost plus the least that the rest can cost
+  double error; // of the candidates so far; part of the identity
   uint64_t rank;
   uint32_t trace; // how it was reached
   uint32_t pair_count, open_count, place_count;

@@ -44,7 +44,8 @@ static byoc_status_t init(lazy_t *lazy, byoc_diag_t *diag) {
 
 static byoc_status_t search(const lazy_t *lazy, byoc_price_mode_t mode, uint64_t states, byoc_cover_t *out_cover) {
   byoc_price_list_set_costs(lazy->prices, mode);
-  const byoc_cover_options_t options = {.state_budget = states};
+  const byoc_cover_options_t options = {
+      .state_budget = states, .limits_error = lazy->prices->limits_error, .error_limit = lazy->prices->error_limit};
   return byoc_cover_search(&lazy->prices->problem->flow, lazy->candidates, lazy->count, lazy->costs, &options,
                            lazy->allocator, lazy->diag, out_cover);
 }

@@ -13,6 +13,9 @@
 // Costs that a backend states (core/collage/stated.h) stand beside measured ones. A plan with such parts is not timed
 // as a whole: its time is the sum of its parts.
 //
+// With an error budget (error_budget.h), inexact targets compete where the budget allows it; sizes then count for whole
+// plans only.
+//
 // A plan costs its time and its size: a MiB of the artifact is worth `size_price` of that time. So a library of many
 // megabytes comes along only for a gain, and of plans that take about as long the smallest wins (collage_size.c,
 // collage_whole.c).
@@ -20,6 +23,7 @@
 #define BYOC_CORE_COLLAGE_PLACE_COLLAGE_H_
 
 #include "core/collage/cost_database.h"
+#include "core/collage/error_budget.h"
 #include "core/collage/estimate.h"
 #include "core/collage/place.h"
 #include "core/collage/rules.h"
@@ -50,8 +54,10 @@ typedef struct byoc_collage_options_t {
   bool spend_budget;  // spend all of it if a proof needs it; otherwise proving takes no more time than finding
   double size_price;  // of a MiB of the artifact, as a share of the plan's time; 0: size does not count
   bool plain_layouts; // skip the second search
-  const char *label;  // a label behind the names of alternative plans: "2 threads"; NULL: none
-  byoc_collect_options_t collect; // how far candidates are enumerated; 0: the default
+  const byoc_error_meter_t *meter; // NULL: there is no error budget, and inexact targets are used as any others
+  double error;                    // the largest error that the meter's samples may promise
+  const char *label;               // a label behind the names of alternative plans: "2 threads"; NULL: none
+  byoc_collect_options_t collect;  // how far candidates are enumerated; 0: the default
 } byoc_collage_options_t;
 
 byoc_status_t byoc_place_collage(byoc_graph_module_t *module, const byoc_collage_options_t *options, byoc_diag_t *diag,

@@ -25,6 +25,7 @@ void byoc_plan_deinit(byoc_plan_t *plan) {
   }
   byoc_vector_deinit(&plan->blocks, allocator);
   byoc_vector_deinit(&plan->targets, allocator);
+  byoc_vector_deinit(&plan->budget.curve, plan->arena.allocator);
   byoc_vector_deinit(&plan->alternatives, allocator);
   byoc_arena_deinit(&plan->arena);
 }

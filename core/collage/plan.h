@@ -53,6 +53,7 @@ typedef struct byoc_plan_candidate_t {
   double cost_ns; // NaN: not known; INFINITY: cannot be used
   byoc_cost_source_t source;
   double moved_bytes, energy_nj; // of a stated cost; 0: not known
+  double error; // that it adds to the model's outputs, by itself; 0: none; INFINITY: cannot be used within a budget
   bool is_chosen;
   bool is_fallback; // it costs infinity because the backend declined it; this is not a failure
 } byoc_plan_candidate_t;
@@ -66,6 +67,7 @@ typedef struct byoc_plan_region_t {
   double cost_ns; // NaN: not known
   byoc_cost_source_t source;
   double moved_bytes, energy_nj; // of a stated cost; 0: not known
+  double error;                  // that it adds to the model's outputs, by itself; 0: none
   bool falls_back;               // the backend claimed it and declined it later
   bool is_later;     // it has nodes, too, that partitioning made by writing out others; a replay asks the rules again
   const char *types; // that it reads and gives: "u8, i8 -> u8"; NULL: not known
@@ -87,7 +89,27 @@ typedef struct byoc_plan_alternative_t {
   double sum_ns;    // of the costs of its parts; NaN: some are not known
   double whole_ns;  // measured as one model; NaN: it was not
   double whole_mib; // of the artifact that was measured; NaN: it was not
+  double error;     // of the outputs on the samples; 0: exact, or there is no budget
 } byoc_plan_alternative_t;
+
+// The error budget (core/collage/error_budget.h).
+typedef struct byoc_plan_point_t {
+  double cost_ns, error; // by the sums of costs and of squares
+} byoc_plan_point_t;
+
+// What an earlier build with an error budget found for the same model, machine and targets.
+typedef struct byoc_plan_gain_t {
+  double error; // allowed; 0: there was none
+  double ratio; // of the time of the plan within the budget to that of the best exact one
+} byoc_plan_gain_t;
+
+typedef struct byoc_plan_budget_t {
+  double allowed; // 0: there is no budget
+  double measured, promised;
+  uint32_t sample_count;
+  bool is_generated;                    // the samples
+  BYOC_VECTOR(byoc_plan_point_t) curve; // the fastest plans for each error, rising
+} byoc_plan_budget_t;
 
 // One block: the body of a function, or a nested block.
 typedef struct byoc_plan_block_t {
@@ -112,6 +134,8 @@ typedef struct byoc_plan_t {
   BYOC_VECTOR(byoc_plan_alternative_t) alternatives;
   double whole_ns;  // this plan, measured as one model; NaN: it was not
   double whole_mib; // of the artifact that was measured; NaN: it was not
+  byoc_plan_budget_t budget;
+  byoc_plan_gain_t gain; // of a plan without a budget
   // How far candidates were enumerated (byoc_collect_options_t); 0: they were not.
   uint32_t max_nodes, max_depth;
   bool was_written_out; // operators that no target took were written out after the first round

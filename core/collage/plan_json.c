@@ -52,6 +52,11 @@ static void row_set_stated(row_t *row, double moved_bytes, double energy_nj) {
   if (energy_nj > 0) row_set(row, "energy_nj", json_real(energy_nj));
 }
 
+// Missing: 0.
+static void row_set_error(row_t *row, double error) {
+  if (error > 0) row_set(row, "error", isinf(error) ? json_null() : json_real(error));
+}
+
 static void row_set_nodes(row_t *row, const uint32_t *nodes, uint32_t count) {
   json_t *array = json_array();
   for (uint32_t i = 0; array != NULL && i < count; ++i) {
@@ -97,6 +102,7 @@ static void print_region(const byoc_plan_region_t *region, byoc_string_t *out) {
   row_set_cost(&row, "cost_ns", region->cost_ns);
   row_set_source(&row, region->source);
   row_set_stated(&row, region->moved_bytes, region->energy_nj);
+  row_set_error(&row, region->error);
   if (region->falls_back) row_set(&row, "given_back", json_true());
   if (region->is_later) row_set(&row, "later", json_true());
   if (region->types != NULL && region->types[0] != '\0') row_set_text(&row, "types", region->types);
@@ -113,6 +119,7 @@ static void print_candidate(const byoc_plan_candidate_t *candidate, byoc_string_
   row_set_cost(&row, "cost_ns", candidate->cost_ns);
   row_set_source(&row, candidate->source);
   row_set_stated(&row, candidate->moved_bytes, candidate->energy_nj);
+  row_set_error(&row, candidate->error);
   if (candidate->reason != NULL) row_set_text(&row, "reason", candidate->reason);
   if (candidate->is_fallback) row_set(&row, "given_back", json_true());
   if (candidate->is_chosen) row_set(&row, "chosen", json_true());
@@ -175,7 +182,27 @@ static void print_alternative(const byoc_plan_alternative_t *alternative, byoc_s
   row_set_cost(&row, "sum_ns", alternative->sum_ns);
   row_set_cost(&row, "whole_ns", alternative->whole_ns);
   row_set_cost(&row, "whole_mib", alternative->whole_mib);
+  row_set_error(&row, alternative->error);
   row_end(&row, out);
+}
+
+static void print_point(const byoc_plan_point_t *point, byoc_string_t *out) {
+  row_t row = row_begin();
+  row_set_cost(&row, "cost_ns", point->cost_ns);
+  row_set_error(&row, point->error);
+  row_end(&row, out);
+}
+
+static void print_budget(const byoc_plan_budget_t *budget, byoc_string_t *out) {
+  if (!(budget->allowed > 0)) return;
+  byoc_string_append(out, "  \"budget\": {\n");
+  print_field("    ", "allowed", json_real(budget->allowed), out);
+  print_field("    ", "measured", json_real(budget->measured), out);
+  print_field("    ", "promised", json_real(budget->promised), out);
+  print_field("    ", "samples", json_integer(budget->sample_count), out);
+  print_field("    ", "generated", json_boolean(budget->is_generated), out);
+  PRINT_ROWS(out, "curve", &budget->curve, print_point, "    ", "");
+  byoc_string_append(out, "  },\n");
 }
 
 static void print_target(const char *const *target, byoc_string_t *out) {
@@ -197,6 +224,7 @@ byoc_status_t byoc_plan_print(const byoc_plan_t *plan, byoc_string_t *out, byoc_
   print_cost_field("  ", "whole_mib", plan->whole_mib, out);
   if (plan->max_nodes > 0) print_field("  ", "max_nodes", json_integer(plan->max_nodes), out);
   if (plan->max_depth > 0) print_field("  ", "max_depth", json_integer(plan->max_depth), out);
+  print_budget(&plan->budget, out);
   PRINT_ROWS(out, "targets", &plan->targets, print_target, "  ", ",");
   PRINT_ROWS(out, "rivals", &plan->alternatives, print_alternative, "  ", ",");
   byoc_string_append(out, "  \"blocks\": [");

@@ -77,6 +77,14 @@ static byoc_status_t read_stated(const reader_t *r, json_t *object, const char *
                                                                      : complain(r, key, "is no number from 0");
 }
 
+// Missing: 0. null: infinity.
+static byoc_status_t read_error(const reader_t *r, json_t *object, const char *key, double *out_error) {
+  json_t *value = json_object_get(object, key);
+  *out_error = json_is_null(value) ? INFINITY : json_number_value(value);
+  const bool is_right = value == NULL || json_is_null(value) || (json_is_number(value) && *out_error >= 0);
+  return is_right ? BYOC_OK : complain(r, key, "is no number from 0");
+}
+
 static byoc_status_t read_number(const reader_t *r, json_t *value, const char *key, size_t limit, const char *what,
                                  uint32_t *out_number) {
   *out_number = 0;
@@ -174,7 +182,7 @@ static byoc_status_t read_node(reader_t *r, json_t *object, byoc_plan_block_t *b
 
 static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block_t *block) {
   static const char *const known[] = {"target",     "rule",   "nodes",       "cost_ns",   "source", "reason",
-                                      "given_back", "chosen", "moved_bytes", "energy_nj", NULL};
+                                      "given_back", "chosen", "moved_bytes", "energy_nj", "error",  NULL};
   byoc_plan_candidate_t row = {0};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -184,6 +192,7 @@ static byoc_status_t read_candidate(reader_t *r, json_t *object, byoc_plan_block
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
   BYOC_RETURN_IF_ERROR(read_stated(r, object, "moved_bytes", &row.moved_bytes));
   BYOC_RETURN_IF_ERROR(read_stated(r, object, "energy_nj", &row.energy_nj));
+  BYOC_RETURN_IF_ERROR(read_error(r, object, "error", &row.error));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.is_fallback));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "chosen", &row.is_chosen));
   if (json_object_get(object, "reason") != NULL)
@@ -215,7 +224,7 @@ static byoc_status_t enter_region(const reader_t *r, const byoc_plan_region_t *r
 static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t *block) {
   static const char *const known[] = {"target",    "rule",        "nodes",      "candidate", "cost_ns",
                                       "source",    "moved_bytes", "given_back", "later",     "types",
-                                      "precision", "lapse",       "energy_nj",  NULL};
+                                      "precision", "lapse",       "energy_nj",  "error",     NULL};
   byoc_plan_region_t row = {.candidate = UINT32_MAX};
   BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
   BYOC_RETURN_IF_ERROR(read_target(r, object, &row.target));
@@ -225,6 +234,7 @@ static byoc_status_t read_region(reader_t *r, json_t *object, byoc_plan_block_t 
   BYOC_RETURN_IF_ERROR(read_source(r, object, &row.source));
   BYOC_RETURN_IF_ERROR(read_stated(r, object, "moved_bytes", &row.moved_bytes));
   BYOC_RETURN_IF_ERROR(read_stated(r, object, "energy_nj", &row.energy_nj));
+  BYOC_RETURN_IF_ERROR(read_error(r, object, "error", &row.error));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "given_back", &row.falls_back));
   BYOC_RETURN_IF_ERROR(read_bool(r, object, "later", &row.is_later));
   if (json_object_get(object, "types") != NULL) BYOC_RETURN_IF_ERROR(read_text(r, object, "types", false, &row.types));
@@ -322,7 +332,7 @@ static byoc_status_t read_targets(reader_t *r, json_t *document) {
 }
 
 static byoc_status_t read_alternatives(reader_t *r, json_t *document) {
-  static const char *const known[] = {"name", "sum_ns", "whole_ns", "whole_mib", NULL};
+  static const char *const known[] = {"name", "sum_ns", "whole_ns", "whole_mib", "error", NULL};
   json_t *array = NULL;
   BYOC_RETURN_IF_ERROR(read_array(r, document, "rivals", true, &array));
   for (size_t i = 0; i < json_array_size(array); ++i) {
@@ -334,8 +344,41 @@ static byoc_status_t read_alternatives(reader_t *r, json_t *document) {
     BYOC_RETURN_IF_ERROR(read_cost(r, row, "sum_ns", &alternative.sum_ns));
     BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_ns", &alternative.whole_ns));
     BYOC_RETURN_IF_ERROR(read_cost(r, row, "whole_mib", &alternative.whole_mib));
+    BYOC_RETURN_IF_ERROR(read_error(r, row, "error", &alternative.error));
     if (!byoc_vector_push(&r->plan->alternatives, r->plan->arena.allocator, alternative))
       return byoc_diag_out_of_memory(r->diag);
+  }
+  r->path[0] = '\0';
+  return BYOC_OK;
+}
+
+static byoc_status_t read_point(const reader_t *r, json_t *row, byoc_plan_budget_t *budget) {
+  static const char *const known[] = {"cost_ns", "error", NULL};
+  byoc_plan_point_t point = {0};
+  BYOC_RETURN_IF_ERROR(check_keys(r, row, known));
+  BYOC_RETURN_IF_ERROR(read_cost(r, row, "cost_ns", &point.cost_ns));
+  BYOC_RETURN_IF_ERROR(read_error(r, row, "error", &point.error));
+  return byoc_vector_push(&budget->curve, r->plan->arena.allocator, point) ? BYOC_OK : byoc_diag_out_of_memory(r->diag);
+}
+
+static byoc_status_t read_budget(reader_t *r, json_t *document) {
+  static const char *const known[] = {"allowed", "measured", "promised", "samples", "generated", "curve", NULL};
+  json_t *object = json_object_get(document, "budget"), *curve = NULL;
+  byoc_plan_budget_t *budget = &r->plan->budget;
+  if (object == NULL) return BYOC_OK;
+  snprintf(r->path, sizeof(r->path), "budget");
+  BYOC_RETURN_IF_ERROR(check_keys(r, object, known));
+  BYOC_RETURN_IF_ERROR(read_error(r, object, "allowed", &budget->allowed));
+  BYOC_RETURN_IF_ERROR(read_error(r, object, "measured", &budget->measured));
+  BYOC_RETURN_IF_ERROR(read_error(r, object, "promised", &budget->promised));
+  BYOC_RETURN_IF_ERROR(read_number(r, json_object_get(object, "samples"), "samples", UINT32_MAX, "counts of samples",
+                                   &budget->sample_count));
+  BYOC_RETURN_IF_ERROR(read_bool(r, object, "generated", &budget->is_generated));
+  BYOC_RETURN_IF_ERROR(read_array(r, object, "curve", true, &curve));
+  if (json_array_size(curve) > MAX_NODES) return complain(r, "curve", "is too long");
+  for (size_t i = 0; i < json_array_size(curve); ++i) {
+    snprintf(r->path, sizeof(r->path), "budget.curve[%zu]", i);
+    BYOC_RETURN_IF_ERROR(read_point(r, json_array_get(curve, i), budget));
   }
   r->path[0] = '\0';
   return BYOC_OK;
@@ -361,8 +404,9 @@ static byoc_status_t read_limit(const reader_t *r, json_t *document, const char 
 }
 
 static byoc_status_t read_document(reader_t *r, json_t *document) {
-  static const char *const known[] = {"format",    "version",   "model",   "strategy", "whole_ns", "whole_mib",
-                                      "max_nodes", "max_depth", "targets", "rivals",   "blocks",   NULL};
+  static const char *const known[] = {"format",    "version",   "model",     "strategy", "whole_ns",
+                                      "whole_mib", "max_nodes", "max_depth", "targets",  "rivals",
+                                      "blocks",    "budget",    NULL};
   json_t *blocks = NULL;
   BYOC_RETURN_IF_ERROR(check_format(r, document));
   BYOC_RETURN_IF_ERROR(check_keys(r, document, known));
@@ -372,6 +416,7 @@ static byoc_status_t read_document(reader_t *r, json_t *document) {
   BYOC_RETURN_IF_ERROR(read_cost(r, document, "whole_mib", &r->plan->whole_mib));
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_nodes", &r->plan->max_nodes));
   BYOC_RETURN_IF_ERROR(read_limit(r, document, "max_depth", &r->plan->max_depth));
+  BYOC_RETURN_IF_ERROR(read_budget(r, document));
   BYOC_RETURN_IF_ERROR(read_targets(r, document));
   BYOC_RETURN_IF_ERROR(read_alternatives(r, document));
   BYOC_RETURN_IF_ERROR(read_array(r, document, "blocks", false, &blocks));

@@ -41,10 +41,12 @@ typedef struct byoc_price_list_t {
   // If a target states costs:
   byoc_stated_figures_t *figures; // by candidate; NaN: nothing is stated, or an equal candidate has the cost
   const char **failures; // by candidate: why it has no cost, which the backend should have stated; NULL: it has
-  size_t priced;         // candidates that have a cost entry
-  size_t known;          // costs known at the start: measured or found unusable earlier
-  size_t measured;       // in this build
-  size_t passing;        // measured ones that may differ in the next build
+  bool limits_error;     // covers may have errors up to `error_limit` (core/collage/error_budget.h)
+  double error_limit;
+  size_t priced;   // candidates that have a cost entry
+  size_t known;    // costs known at the start: measured or found unusable earlier
+  size_t measured; // in this build
+  size_t passing;  // measured ones that may differ in the next build
 } byoc_price_list_t;
 
 // Outlines every candidate once, beside the block, to get its identity, its bound and its estimate, and looks it up.

@@ -110,6 +110,7 @@ static byoc_status_t record_region(applier_t *a, const byoc_candidate_t *candida
                                   .cost_ns = candidate->cost_ns,
                                   .moved_bytes = candidate->moved_bytes,
                                   .energy_nj = candidate->energy_nj,
+                                  .error = sqrt(candidate->error),
                                   .source =
                                       problem->sources ? problem->sources[candidate->index] : BYOC_COST_SOURCE_NONE};
   return byoc_plan_record_region(&problem->recorder, &row, candidate->nodes.items, candidate->nodes.count, a->diag,
@@ -226,6 +227,7 @@ static byoc_status_t record_candidates(const byoc_problem_t *problem, byoc_plan_
                                  .is_fallback = candidate->is_fallback,
                                  .moved_bytes = candidate->moved_bytes,
                                  .energy_nj = candidate->energy_nj,
+                                 .error = sqrt(candidate->error),
                                  .source = problem->sources[i]};
     if (candidate->reason != NULL) row.reason = byoc_arena_copy_string(&plan->arena, candidate->reason);
     if (row.rule == NULL || row.nodes == NULL || (candidate->reason != NULL && row.reason == NULL) ||

@@ -21,11 +21,16 @@ typedef struct replay_t {
   byoc_diag_t *diag;
 } replay_t;
 
-// The build's target that the plan means: the one with the same text, otherwise the only one of the same kind.
+// The build's target that the plan means: the one with the same text, otherwise the only one of the same kind, if it is
+// the only one in the plan, too.
 static const byoc_target_t *find_target(const replay_t *r, uint32_t index) {
   const char *text = r->plan->targets.data[index];
   const byoc_target_t *found = NULL;
-  size_t kind_size = strcspn(text, " "), of_kind = 0;
+  size_t kind_size = strcspn(text, " "), of_kind = 0, of_plan = 0;
+  for (size_t t = 0; t < r->plan->targets.count; ++t) {
+    const char *other = r->plan->targets.data[t];
+    of_plan += strcspn(other, " ") == kind_size && strncmp(other, text, kind_size) == 0;
+  }
   for (size_t t = 0; t < r->targets->targets.count; ++t) {
     const byoc_target_t *target = r->targets->targets.data[t];
     if (strcmp(target->text, text) == 0) return target;
@@ -33,7 +38,7 @@ static const byoc_target_t *find_target(const replay_t *r, uint32_t index) {
     found = target;
     of_kind += 1;
   }
-  return of_kind == 1 ? found : NULL;
+  return of_kind == 1 && of_plan == 1 ? found : NULL;
 }
 
 static const byoc_plan_block_t *find_block(const replay_t *r, const byoc_problem_t *problem) {
@@ -83,7 +88,9 @@ static byoc_status_t find_candidate(const replay_t *r, byoc_problem_t *problem, 
   if (target == NULL) {
     byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s: %s is placed on '%s', which is not among the targets", r->path,
                     text, r->plan->targets.data[region->target]);
-    byoc_diag_hint(r->diag, "give the targets that the plan was made with");
+    const bool has_budget = r->plan->budget.allowed > 0;
+    byoc_diag_hint(r->diag, has_budget ? "give the targets that the plan was made with, and --error"
+                                       : "give the targets that the plan was made with");
     return BYOC_INVALID_DATA;
   }
   size_t rule_size = strcspn(region->rule, " "); // without "and 3 more"
@@ -255,4 +262,61 @@ byoc_status_t byoc_place_replay(byoc_graph_module_t *module, const byoc_target_l
   byoc_problems_deinit(&problems);
   byoc_plan_deinit(&plan);
   return status;
+}
+
+// ---- within an error budget ----
+
+typedef struct error_check_t {
+  byoc_graph_module_t *module;
+  const byoc_target_list_t *targets;
+  const char *path;
+  byoc_error_budget_t budget; // without sites
+} error_check_t;
+
+static byoc_status_t apply_exact(void *context, byoc_placement_t *placement, byoc_diag_t *diag) {
+  const error_check_t *check = context;
+  return byoc_error_budget_place(&check->budget, diag, placement);
+}
+
+static byoc_status_t apply_saved(void *context, byoc_placement_t *placement, byoc_diag_t *diag) {
+  const error_check_t *check = context;
+  return byoc_place_replay(check->module, check->targets, check->path, diag, placement);
+}
+
+// The function that is placed now.
+static byoc_function_t *find_function(byoc_graph_module_t *module) {
+  BYOC_FOR_EACH_FUNCTION(function, module) {
+    if (module->scope != NULL && byoc_function_is_open(function)) return function;
+  }
+  return byoc_graph_module_main(module);
+}
+
+byoc_status_t byoc_replay_check_error(byoc_graph_module_t *module, const byoc_target_list_t *targets, const char *path,
+                                      const byoc_error_meter_t *meter, double allowed, byoc_diag_t *diag,
+                                      byoc_plan_t *record) {
+  error_check_t check = {.module = module, .targets = targets, .path = path};
+  double error = 0;
+  BYOC_RETURN_IF_ERROR(byoc_error_budget_init(&check.budget, targets, module->allocator, diag));
+  check.budget.function = find_function(module);
+  byoc_status_t status = meter->open(meter->self, apply_exact, &check, 0, diag);
+  if (status == BYOC_OK) status = meter->check(meter->self, apply_saved, &check, diag, &error);
+  byoc_error_budget_deinit(&check.budget);
+  if (status != BYOC_OK) return status;
+  const double promised = byoc_error_promise(meter, error);
+  if (!(promised <= allowed)) {
+    byoc_diag_error(
+        diag, BYOC_MISMATCH,
+        "%s: the outputs of this plan are off by %.2g on %zu sample%s of the inputs, which promises %.2g for "
+        "others: more than the allowed %.2g",
+        path, error, meter->sample_count, byoc_plural(meter->sample_count), promised, allowed);
+    byoc_diag_hint(diag, "give regions with large errors to exact targets, or allow a larger error");
+    return BYOC_INVALID_DATA;
+  }
+  if (record == NULL) return BYOC_OK;
+  record->budget.allowed = allowed;
+  record->budget.measured = fmax(record->budget.measured, error);
+  record->budget.promised = fmax(record->budget.promised, promised);
+  record->budget.sample_count = (uint32_t)meter->sample_count;
+  record->budget.is_generated = meter->is_generated;
+  return BYOC_OK;
 }

@@ -17,6 +17,7 @@
 #include "core/compile/fallback.h"
 #include "core/compile/fused.h"
 #include "core/compile/placed.h"
+#include "core/compose/cc/code.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
 #include "core/hostir/lower/lower_program.h"
@@ -81,6 +82,12 @@ static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *req
   byoc_status_t status = byoc_compile_all(jobs, count, 0, allocator, diag, out_objects);
   byoc_free(allocator, jobs);
   return status;
+}
+
+static byoc_status_t serve_code(void *self, const byoc_runtime_module_t *module, byoc_allocator_t allocator,
+                                byoc_diag_t *diag, byoc_bytes_t *out_objects) {
+  const char *compiler = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
+  return byoc_compile_code(module, compiler, allocator, diag, out_objects);
 }
 
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
@@ -650,6 +657,8 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   p.services = (byoc_codegen_services_t){.self = &p,
                                          .compile = serve_compile,
                                          .measure = serve_measure,
+                                         .compile_code = serve_code,
+                                         .triple = options->targets != NULL ? options->targets->triple : NULL,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
                                          .cpu_vendor = find_vendor(options->targets, vendor),
@@ -683,7 +692,7 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   if (status != BYOC_OK || options->extent != BYOC_BUILD_ALL) goto cleanup;
   status = lower(&p);
   if (status != BYOC_OK) goto cleanup;
-  byoc_cpu_print(p.native_features | p.backend_features, &result->required_cpu_features);
+  byoc_cpu_print(byoc_cpu_of_loops(p.native_features) | p.backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) status = byoc_diag_out_of_memory(diag);
 cleanup:
   byoc_vector_deinit(&p.reported, allocator);
@@ -714,7 +723,7 @@ byoc_status_t byoc_pipeline_finish(const byoc_pipeline_options_t *options, byoc_
   const uint64_t native_features = byoc_target_cpu_features(native, "mcpu");
   uint64_t backend_features = 0;
   BYOC_RETURN_IF_ERROR(byoc_cpu_parse_list(program->cpu_features, diag, &backend_features));
-  byoc_cpu_print(native_features | backend_features, &result->required_cpu_features);
+  byoc_cpu_print(byoc_cpu_of_loops(native_features) | backend_features, &result->required_cpu_features);
   if (result->required_cpu_features.failed) return byoc_diag_out_of_memory(diag);
   byoc_diag_t verdict = {0};
   byoc_status_t status = plan_read(program, options, &verdict);

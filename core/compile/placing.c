@@ -15,6 +15,7 @@
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
 #include "core/measure/costs.h"
+#include "core/measure/errors.h"
 #include "core/measure/plans.h"
 #include "core/pass/layouts.h"
 #include "core/runtime/pool.h"
@@ -28,6 +29,8 @@ typedef struct wiring_t {
   byoc_cost_measurer_t *measurer; // NULL: costs are estimated
   byoc_estimator_t estimator;
   byoc_plan_measurer_t whole;
+  byoc_error_measurer_t errors;
+  byoc_error_meter_t meter;
   byoc_stated_costs_t stated;
   byoc_arena_t arena;
   byoc_collage_options_t options;
@@ -79,6 +82,26 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
   return BYOC_OK;
 }
 
+static byoc_error_measurer_t error_measurer(const byoc_placing_t *placing, int32_t thread_count,
+                                            byoc_graph_module_t *module, const byoc_target_list_t *targets) {
+  return (byoc_error_measurer_t){.build = byoc_build_plan,
+                                 .module = module,
+                                 .targets = targets,
+                                 .allocator = module->allocator,
+                                 .thread_count = thread_count,
+                                 .samples = placing->samples};
+}
+
+static byoc_status_t wire_errors(wiring_t *w, byoc_graph_module_t *module, const byoc_target_list_t *targets,
+                                 byoc_diag_t *diag) {
+  w->errors = error_measurer(w->placing, w->thread_count, module, targets);
+  BYOC_RETURN_IF_ERROR(byoc_error_measurer_check(&w->errors, diag));
+  w->meter = byoc_error_measurer_meter(&w->errors);
+  w->options.meter = &w->meter;
+  w->options.error = w->placing->error;
+  return BYOC_OK;
+}
+
 static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                           byoc_diag_t *diag) {
   byoc_allocator_t allocator = module->allocator;
@@ -106,6 +129,10 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
   }
   BYOC_RETURN_IF_ERROR(byoc_stated_init(&w->stated, targets, thread_count, allocator, diag));
   w->options.pricer.stated = &w->stated;
+  if (w->measurer == NULL && w->placing->error > 0) {
+    return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                           "an error budget needs measured costs and errors, and so a compiler");
+  }
   if (w->measurer == NULL) return BYOC_OK;
   w->options.pricer = byoc_cost_measurer_pricer(w->measurer);
   w->options.pricer.stated = &w->stated;
@@ -116,7 +143,7 @@ static byoc_status_t wire(wiring_t *w, byoc_graph_module_t *module, const byoc_t
                                     .allocator = allocator,
                                     .thread_count = thread_count};
   w->options.whole = byoc_plan_measurer_pricer(&w->whole);
-  return BYOC_OK;
+  return w->placing->error > 0 ? wire_errors(w, module, targets, diag) : BYOC_OK;
 }
 
 static void log_statistics(const wiring_t *w) {
@@ -137,6 +164,7 @@ static byoc_status_t search(const byoc_placing_t *placing, int32_t thread_count,
   if (status == BYOC_OK) status = byoc_place_collage(module, &w.options, diag, placement);
   log_statistics(&w);
   byoc_stated_deinit(&w.stated);
+  if (placing->error > 0) byoc_error_measurer_deinit(&w.errors);
   byoc_cost_measurer_destroy(w.measurer);
   byoc_cost_database_close(w.database);
   byoc_arena_deinit(&w.arena);
@@ -145,7 +173,16 @@ static byoc_status_t search(const byoc_placing_t *placing, int32_t thread_count,
 
 static byoc_status_t replay(const byoc_placing_t *placing, int32_t thread_count, byoc_graph_module_t *module,
                             const byoc_target_list_t *targets, byoc_diag_t *diag, byoc_placement_t *placement) {
-  (void)thread_count;
+  if (placing->error > 0) {
+    byoc_error_measurer_t errors = error_measurer(placing, thread_count, module, targets);
+    byoc_status_t status = byoc_error_measurer_check(&errors, diag);
+    if (status == BYOC_OK) {
+      const byoc_error_meter_t meter = byoc_error_measurer_meter(&errors);
+      status = byoc_replay_check_error(module, targets, placing->plan, &meter, placing->error, diag, placement->plan);
+    }
+    byoc_error_measurer_deinit(&errors);
+    if (status != BYOC_OK) return status;
+  }
   return byoc_place_replay(module, targets, placing->plan, diag, placement);
 }
 

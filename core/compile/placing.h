@@ -10,10 +10,13 @@
 #define BYOC_CORE_COMPILE_PLACING_H_
 
 #include "core/collage/place.h"
+#include "core/measure/samples.h"
 
 // Seconds for measuring parts and whole plans together. With this budget a ResNet-50 with four targets is built from an
 // empty cache in well under two minutes.
 #define BYOC_COST_BUDGET_S 60.0
+// The same with an error budget: there are several times as many candidates, and errors are measured, too.
+#define BYOC_ERROR_COST_BUDGET_S (3 * BYOC_COST_BUDGET_S)
 
 enum { BYOC_COLLAGE_LIMIT = 64 };
 
@@ -42,8 +45,10 @@ typedef struct byoc_placing_t {
   // each of them, and a context takes the plan for its threads. Greedy partitioning asks for no costs, and its plan
   // serves them all.
   byoc_thread_list_t threads;
-  bool plain_layouts; // no blocked layouts between regions, even if targets claim them
-  double size_price;  // of a MiB, as a share of a plan's time (core/collage/place_collage.h)
+  bool plain_layouts;           // no blocked layouts between regions, even if targets claim them
+  double size_price;            // of a MiB, as a share of a plan's time (core/collage/place_collage.h)
+  double error;                 // the largest relative error of outputs; 0: there is no error budget
+  byoc_error_samples_t samples; // that it is measured on
 } byoc_placing_t;
 
 // Reads "1,2,4". `option` is for the message of BYOC_INVALID_ARGUMENT.

@@ -14,6 +14,7 @@
 #include "core/compose/cc/native.h"
 #include "core/pass/shard_spec.h"
 #include "core/plugin/installation.h"
+#include "core/targets/precision.h"
 
 byoc_status_t byoc_setup_find_plugins(const byoc_plugin_options_t *plugins, byoc_allocator_t allocator,
                                       byoc_diag_t *diag, byoc_plugin_registry_t **out_registry) {
@@ -100,6 +101,21 @@ static byoc_status_t find_compiler(byoc_target_list_t *targets, byoc_diag_t *dia
   return byoc_cross_compiler(targets->triple, &targets->arena, diag, &targets->compiler);
 }
 
+// Without an inexact target, a budget of errors is of no use.
+static byoc_status_t offer_precisions(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
+  size_t added = 0;
+  if (options->error == NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(byoc_precisions_offer(&setup->targets, diag, &added));
+  for (size_t t = 0; t < setup->targets.targets.count; ++t) {
+    if (byoc_target_relative_error(setup->targets.targets.data[t]) > 0) return BYOC_OK;
+  }
+  const byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                                               "%serror needs a target that offers precisions, and none of these does",
+                                               options->prefix != NULL ? options->prefix : "");
+  byoc_diag_hint(diag, "name one with --target; byoc targets shows their options: cutlass has -precision");
+  return status;
+}
+
 byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   byoc_target_registry_t registry = byoc_plugin_registry_targets(setup->registry);
   registry.triple = options->triple;
@@ -118,6 +134,7 @@ byoc_status_t byoc_setup_parse_targets(byoc_setup_t *setup, const byoc_setup_opt
     byoc_diag_hint(diag, "name one processor with -mcpu, or build a shared object or a static library");
     return refusal;
   }
+  BYOC_RETURN_IF_ERROR(offer_precisions(setup, options, diag));
   return find_compiler(&setup->targets, diag);
 }
 
@@ -146,6 +163,23 @@ static byoc_status_t read_size_price(const byoc_setup_options_t *options, byoc_d
   return BYOC_OK;
 }
 
+static byoc_status_t read_error(const byoc_setup_options_t *options, byoc_diag_t *diag, double *out_error) {
+  const char *text = options->error;
+  char *end = NULL;
+  *out_error = text != NULL ? strtod(text, &end) : 0;
+  if (text == NULL) return BYOC_OK;
+  const bool is_number = end != text && *end == '\0' && *out_error > 0 && *out_error <= 1; // no NaN is
+  if (!is_number) return refuse_value(options, "error", "a relative error above 0 and at most 1", text, diag);
+  const char *prefix = options->prefix != NULL ? options->prefix : "";
+  if (options->plan != NULL && strcmp(options->plan, "greedy") == 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%serror needs a plan by cost: %splan=greedy makes none",
+                           prefix, prefix);
+  }
+  if (options->cost == NULL || strcmp(options->cost, "estimate") != 0) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "%serror needs measured costs: %scost=estimate measures nothing",
+                         prefix, prefix);
+}
+
 static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool greedy_by_default, byoc_diag_t *diag,
                                     byoc_placing_t *out_placing) {
   bool has_budget = options->cost_budget_s > 0;
@@ -155,6 +189,9 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
                                   .threads = options->threads};
   const char *preset = getenv("BYOC_PLAN");
   if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
+  BYOC_RETURN_IF_ERROR(read_error(options, diag, &out_placing->error));
+  if (out_placing->error > 0 && options->plan == NULL) out_placing->plan = "collage";
+  if (out_placing->error > 0 && !has_budget) out_placing->budget_s = BYOC_ERROR_COST_BUDGET_S;
   if (out_placing->plan == NULL) out_placing->plan = greedy_by_default ? "greedy" : "collage";
   bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
   if (!is_name && !byoc_ends_with(out_placing->plan, ".json")) {
@@ -217,6 +254,11 @@ static byoc_status_t choose_checking(const byoc_setup_options_t *options, byoc_d
 static byoc_status_t estimate_costs(byoc_setup_t *setup, const byoc_setup_options_t *options, byoc_diag_t *diag) {
   const char *foreign = byoc_target_list_foreign(&setup->targets);
   byoc_placing_t *placing = &setup->placing;
+  if (foreign != NULL && placing->error > 0) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                           "%serror needs a machine that runs the code: for %s errors cannot be measured",
+                           options->prefix != NULL ? options->prefix : "", foreign);
+  }
   if (foreign == NULL || placing->cost == BYOC_COST_ESTIMATE) return BYOC_OK;
   if (options->cost != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
@@ -326,19 +368,25 @@ static void count_placed(const byoc_placement_t *placement, const byoc_target_t 
 
 void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out) {
   const byoc_placement_t *placement = &setup->build.result.placement;
+  byoc_arena_t arena;
+  byoc_arena_init(&arena, setup->allocator);
   for (size_t t = 0; t < setup->targets.targets.count; ++t) {
     const byoc_target_t *target = setup->targets.targets.data[t];
+    const char *name = byoc_target_short_name(&setup->targets, target, &arena);
     size_t regions = 0, nodes = 0;
     count_placed(placement, target, &regions, &nodes);
+    // Precisions that were tried and not taken are not worth a word.
+    if (setup->placing.error > 0 && regions == 0 && byoc_target_relative_error(target) > 0) continue;
     byoc_string_append(out, t > 0 ? ", " : "");
     if (target->kind->backend == NULL) {
       const size_t count = placement->left_over_count;
       byoc_string_appendf(out, "%s %zu operator%s", target->kind->name, count, byoc_plural(count));
     } else {
-      byoc_string_appendf(out, "%s %zu operator%s in %zu region%s", target->kind->name, nodes, byoc_plural(nodes),
-                          regions, byoc_plural(regions));
+      byoc_string_appendf(out, "%s %zu operator%s in %zu region%s", name != NULL ? name : target->kind->name, nodes,
+                          byoc_plural(nodes), regions, byoc_plural(regions));
     }
   }
+  byoc_arena_deinit(&arena);
 }
 
 static void log_placement(const byoc_setup_t *setup) {
@@ -359,6 +407,7 @@ byoc_status_t byoc_setup_compile(byoc_setup_t *setup, byoc_build_extent_t extent
   BYOC_RETURN_IF_ERROR(byoc_build_compile(&setup->build, extent, diag));
   if (extent == BYOC_BUILD_ALL) log_placement(setup);
   if (extent != BYOC_BUILD_ALL && extent != BYOC_BUILD_GENERATED) return BYOC_OK;
+  if (setup->placing.error > 0) return BYOC_OK; // the user asked for none of these precisions
   return byoc_lapses_warn(&setup->build.result.plan, &setup->targets, diag);
 }
 

@@ -51,6 +51,7 @@ typedef struct byoc_setup_options_t {
   double cost_budget_s;    // 0: the default
   double check_budget_s;   // for checking code that is new to this machine; 0: $BYOC_CHECK_BUDGET, or the default;
                            // below 0: nothing is checked
+  const char *error;       // "1e-2": the error budget, above 0 and at most 1; NULL: there is none
   const char *size_price;  // percent of a plan's time that a MiB of the artifact is worth; NULL: the default
   int64_t collage_nodes;   // limits of enumerated candidates; 0: the default
   int64_t collage_depth;

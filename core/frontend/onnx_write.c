@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/vector.h"
+#include "core/frontend/onnx_edit.h"
 #include "core/frontend/onnx_write_internal.h"
 
 enum { LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
@@ -138,6 +139,27 @@ static bool keep_apart(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, void
   tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   tensor->has_raw_data = 0;
   return true;
+}
+
+// Does the data of an initialiser belong into a file of its own?
+static bool is_large(const Onnx__TensorProto *tensor) {
+  return tensor->has_raw_data && tensor->raw_data.len >= LARGE_BYTES;
+}
+
+byoc_status_t byoc_onnx_model_put_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag) {
+  Onnx__GraphProto *graph = model->message.graph;
+  BYOC_RETURN_IF_ERROR(byoc_onnx_model_keep_data_in(model, path, diag));
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    if (!is_large(graph->initializer[i])) continue;
+    Onnx__TensorProto *apart = byoc_arena_copy(&model->arena, graph->initializer[i], sizeof(*apart));
+    void *data = NULL;
+    if (!apart) return byoc_diag_out_of_memory(diag);
+    if (!keep_apart(model, apart, &data)) return byoc_diag_adopt(diag, &model->data_diag);
+    memcpy(data, graph->initializer[i]->raw_data.data, graph->initializer[i]->raw_data.len);
+    apart->raw_data = (ProtobufCBinaryData){0};
+    graph->initializer[i] = apart;
+  }
+  return BYOC_OK;
 }
 
 static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name, byoc_dtype_t dtype, size_t rank,

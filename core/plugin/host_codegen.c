@@ -438,6 +438,10 @@ static int32_t report_precision(byoc_codegen_t *codegen, const byoc_function_t *
   return byoc_session_settle(codegen, byoc_diag_out_of_memory(&diag), &diag);
 }
 
+static const char *triple(const byoc_codegen_t *codegen) {
+  return codegen->services != NULL ? codegen->services->triple : NULL;
+}
+
 const byoc_codegen_api_t *byoc_host_codegen_api(void) {
   static const byoc_codegen_api_t api = {
       .header = BYOC_HEADER(byoc_codegen_api_t, 1),
@@ -467,6 +471,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .cpu_vendor = cpu_vendor,
       .report_precision = report_precision,
       .decline_nodes = decline_nodes,
+      .triple = triple,
   };
   return &api;
 }

@@ -4,6 +4,7 @@
 
 #include "core/plugin/host.h"
 #include "core/plugin/region.h"
+#include "core/targets/cpu.h"
 #include "core/targets/target.h"
 
 static const char *target_kind(const byoc_target_t *target) {
@@ -14,6 +15,18 @@ static const char *target_text(const byoc_target_t *target) {
   return target != NULL ? target->text : "";
 }
 
+static int32_t target_option_cpu_has(const byoc_target_t *target, const char *name, const char *features,
+                                     const char *vendor) {
+  byoc_diag_t unused = {0};
+  uint64_t wanted = 0;
+  char here[13];
+  if (target == NULL || name == NULL || features == NULL || vendor == NULL) return 0;
+  if (byoc_cpu_parse_list(features, &unused, &wanted) != BYOC_OK) return 0;
+  if ((wanted & ~byoc_target_cpu_features(target, name)) != 0) return 0;
+  const bool is_native = strcmp(byoc_target_option_cpu(target, name), "native") == 0;
+  return vendor[0] == '\0' || (is_native && strcmp(byoc_cpu_vendor(here), vendor) == 0);
+}
+
 const byoc_target_api_t *byoc_host_target_api(void) {
   static const byoc_target_api_t api = {
       .header = BYOC_HEADER(byoc_target_api_t, 1),
@@ -22,6 +35,7 @@ const byoc_target_api_t *byoc_host_target_api(void) {
       .option_int = byoc_target_option_int,
       .option_float = byoc_target_option_float,
       .option_string = byoc_target_option_string,
+      .option_cpu_has = target_option_cpu_has,
   };
   return &api;
 }

@@ -28,7 +28,14 @@ typedef struct byoc_cpu_words_t {
 // The features that are usable on a machine with these words: one bit per feature.
 uint64_t byoc_cpu_features_in(const byoc_cpu_words_t *said);
 
-// The features of this machine. None are usable if byoc/isa.def has no words for the architecture.
+// The features that use registers for which a process has to ask the system: code that does not use them does not ask.
+uint64_t byoc_cpu_features_to_ask_for(void);
+
+// Asks the system for the registers of these features; it gives them to the whole process until its end. Returns the
+// features that it refuses; 0 if there is nothing to ask for.
+uint64_t byoc_cpu_ask(uint64_t features);
+
+// The features of this machine, whether or not this process has to ask for their registers. None are usable if byoc/isa.def has no words for the architecture.
 uint64_t byoc_cpu_detect(void);
 
 #endif // BYOC_CORE_RUNTIME_CPU_H_

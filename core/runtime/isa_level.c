@@ -53,7 +53,11 @@ int32_t byoc_model_check_isa_levels(const char *model_name, const byoc_model_isa
   const byoc_model_isa_level_t *level = &levels[choose(levels, count, name)];
   byoc_cpu_list_missing(level->cpu_features, missing, sizeof(missing));
   if (message != NULL && size > 0) message[0] = '\0';
-  if (!is_unknown && missing[0] == '\0') return BYOC_OK;
+  if (!is_unknown && missing[0] == '\0') {
+    byoc_cpu_list_refused(level->cpu_features, missing, sizeof(missing));
+    if (missing[0] != '\0') byoc_cpu_describe_refusal(model_name, missing, message, size);
+    return missing[0] != '\0' ? BYOC_UNSUPPORTED : BYOC_OK;
+  }
   list_names(levels, count, names, sizeof(names));
   if (message != NULL && size > 0 && is_unknown) {
     (void)snprintf(message, size, "BYOC_LEVEL is '%s'; the model '%s' has code for %s", name, model_name, names);

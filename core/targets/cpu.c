@@ -234,6 +234,10 @@ byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, voi
   return BYOC_OK;
 }
 
+uint64_t byoc_cpu_of_loops(uint64_t features) {
+  return features & ~byoc_cpu_features_to_ask_for();
+}
+
 int32_t byoc_cpu_vector_bytes(uint64_t features) {
   enum { LEAST = 16 };
   int32_t widest = LEAST;

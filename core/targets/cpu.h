@@ -28,6 +28,9 @@ byoc_status_t byoc_cpu_parse_list(const char *text, byoc_diag_t *diag, uint64_t 
 typedef byoc_status_t (*byoc_cpu_flag_visit_t)(void *self, const char *flag, byoc_diag_t *diag);
 byoc_status_t byoc_cpu_flags(uint64_t features, byoc_cpu_flag_visit_t visit, void *self, byoc_diag_t *diag);
 
+// Those of the features that compilers may use for loops: not those with registers that a process has to ask for.
+uint64_t byoc_cpu_of_loops(uint64_t features);
+
 // The width of the widest registers.
 int32_t byoc_cpu_vector_bytes(uint64_t features);
 

@@ -70,7 +70,8 @@ static void describe(const byoc_option_schema_t *option, char *buffer, size_t si
   case BYOC_OPTION_STRING:
     snprintf(buffer, size, "a string of at most %lld bytes", (long long)string_limit(option));
     return;
-  case BYOC_OPTION_CHOICE: {
+  case BYOC_OPTION_CHOICE:
+  case BYOC_OPTION_PRECISION: {
     choices_t choices;
     split_choices(option->choices, &choices);
     size_t used = (size_t)snprintf(buffer, size, "one of ");
@@ -197,6 +198,7 @@ byoc_status_t byoc_option_parse(const byoc_option_schema_t *option, const char *
   case BYOC_OPTION_STRING:
     return parse_string(option, text, arena, diag, out_value);
   case BYOC_OPTION_CHOICE:
+  case BYOC_OPTION_PRECISION:
     return parse_choice(option, text, arena, diag, out_value);
   case BYOC_OPTION_CPU:
     return parse_cpu(option, text, machine, arena, diag, out_value);
@@ -223,6 +225,7 @@ void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_val
     return;
   case BYOC_OPTION_STRING:
   case BYOC_OPTION_CHOICE:
+  case BYOC_OPTION_PRECISION:
   case BYOC_OPTION_CPU: {
     bool plain = value->s[0] != '\0';
     for (const char *c = value->s; *c != '\0'; ++c)
@@ -284,7 +287,7 @@ static byoc_status_t verify_choices(const byoc_option_schema_t *option, byoc_dia
 }
 
 static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_arena_t *scratch, byoc_diag_t *diag) {
-  if (option->type < BYOC_OPTION_INT || option->type > BYOC_OPTION_CPU) {
+  if (option->type < BYOC_OPTION_INT || option->type > BYOC_OPTION_PRECISION) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' has unknown type %u", option->name, option->type);
   }
   if (option->type == BYOC_OPTION_INT && option->minimum > option->maximum) {
@@ -298,7 +301,7 @@ static byoc_status_t verify_option(const byoc_option_schema_t *option, byoc_aren
   if (option->type == BYOC_OPTION_STRING && option->maximum < 0) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' allows a negative number of bytes", option->name);
   }
-  if (option->type == BYOC_OPTION_CHOICE) BYOC_RETURN_IF_ERROR(verify_choices(option, diag));
+  if (byoc_option_has_choices(option)) BYOC_RETURN_IF_ERROR(verify_choices(option, diag));
   if (option->help != NULL && strpbrk(option->help, "\r\n") != NULL) {
     return byoc_diag_error(diag, BYOC_INVALID_DATA, "the help of option '%s' is more than one line", option->name);
   }
@@ -325,6 +328,11 @@ byoc_status_t byoc_option_schema_verify(const byoc_option_schema_t *options, siz
     for (size_t k = 0; k < i && status == BYOC_OK; ++k) {
       if (strcmp(options[k].name, option->name) != 0) continue;
       status = byoc_diag_error(diag, BYOC_INVALID_DATA, "option '%s' is declared twice", option->name);
+    }
+    for (size_t k = 0; k < i && status == BYOC_OK && option->type == BYOC_OPTION_PRECISION; ++k) {
+      if (options[k].type != BYOC_OPTION_PRECISION) continue;
+      status = byoc_diag_error(diag, BYOC_INVALID_DATA, "options '%s' and '%s' are both precisions: a target has one",
+                               options[k].name, option->name);
     }
     if (status == BYOC_OK) status = verify_option(option, &scratch, diag);
   }

@@ -19,4 +19,9 @@ byoc_status_t byoc_option_default(const byoc_option_schema_t *option, byoc_machi
 // "-key=value", with quotes if needed; parses back to the same value.
 void byoc_option_print(const byoc_option_schema_t *option, const byoc_target_value_t *value, byoc_string_t *out);
 
+// Does its schema list its values?
+static inline bool byoc_option_has_choices(const byoc_option_schema_t *option) {
+  return option->type == BYOC_OPTION_CHOICE || option->type == BYOC_OPTION_PRECISION;
+}
+
 #endif // BYOC_CORE_TARGETS_OPTION_H_

@@ -88,7 +88,7 @@ const char *byoc_target_option_string(const byoc_target_t *target, const char *n
   const byoc_option_schema_t *option = NULL;
   const byoc_target_value_t *value = find_value(target, name, &option);
   bool is_text = value != NULL && (option->type == BYOC_OPTION_STRING || option->type == BYOC_OPTION_CHOICE ||
-                                   option->type == BYOC_OPTION_CPU);
+                                   option->type == BYOC_OPTION_CPU || option->type == BYOC_OPTION_PRECISION);
   return is_text ? value->s : "";
 }
 
@@ -178,7 +178,11 @@ const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list) {
 
 const char *byoc_target_list_foreign(const byoc_target_list_t *list) {
   if (list->triple != NULL) return list->triple;
-  if (list->levels.count == 0) return NULL;
+  if (list->levels.count == 0) {
+    const byoc_target_t *native = byoc_target_list_native(list);
+    const uint64_t features = native != NULL ? byoc_target_cpu_features(native, "mcpu") : 0;
+    return (features & ~byoc_cpu_detect()) != 0 ? byoc_target_option_cpu(native, "mcpu") : NULL;
+  }
   const byoc_isa_level_t *level = &list->levels.levels[list->level];
   return (level->features & ~byoc_cpu_detect()) != 0 ? level->name : NULL;
 }

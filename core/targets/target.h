@@ -82,7 +82,7 @@ byoc_status_t byoc_target_list_parse(const char *const *texts, size_t text_count
 // The native target "c", the last of a list; NULL if there is none (a list of some targets only, or no list).
 const byoc_target_t *byoc_target_list_native(const byoc_target_list_t *list);
 // The machine or processor of the targets, if this machine cannot run their code: another machine's triple, or the ISA
-// level of a better processor. NULL: it can run it.
+// level or -mcpu of a better processor. NULL: it can run it.
 const char *byoc_target_list_foreign(const byoc_target_list_t *list);
 void byoc_target_list_deinit(byoc_target_list_t *list);
 // Checks an option table of a plugin: names, types, ranges, and defaults by their own schema.

@@ -22,4 +22,5 @@ row maximum 'INT; both 0: any'          # two fields in one declaration
 row create_node 'Inserts an operator before `before`' # a declaration of several lines
 row grid 'work-groups along each axis'  # an array
 row BYOC_OPTION_CPU '| `6` | 4 |'
+row BYOC_OPTION_PRECISION '| `7` | 5 |'
 exit "$failed"

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "core/base/file.h"
+
 static const char products[] =
     "module {\n"
     "  constant @w : f32[40,96] = splat 0.125\n"
@@ -341,6 +343,26 @@ static void test_bf16_is_multiplied_where_it_pays(void **state) {
   byoc_test_shell(0, "test $(grep -c '\"precision\": \"bf16 weights, f32 sums\"' plan.json) = 2");
   byoc_test_shell(1, "grep lapse plan.json");
 }
+
+// Both convolutions gain from blocks of channels in f32, and from products of bf16 in plain layouts.
+static void test_layouts_do_not_keep_convolutions_from_bf16(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  static const char text[] = "module {\n"
+                             "  constant @w : f32[64,64,1,1] = splat 0.0625\n"
+                             "  func @main(%x : f32[1,64,14,14]) -> (%y : f32[1,64,14,14]) {\n"
+                             "    %0 = Conv@11(%x, @w) : f32[1,64,14,14]\n"
+                             "    %1 = Relu@14(%0) : f32[1,64,14,14]\n"
+                             "    %y = Conv@11(%1, @w) : f32[1,64,14,14]\n"
+                             "    return %y\n"
+                             "  }\n"
+                             "}\n";
+  byoc_test_ok(byoc_file_write("plain.byoc", text, sizeof(text) - 1, &diag), &diag);
+  byoc_test_shell(0, "byoc explain plain.byoc --plan greedy --json -t 'cutlass -precision=bf16; c -mcpu=amx_bf16' > "
+                     "plan.json && test $(grep -c '\"precision\": \"bf16\"' plan.json) = 2");
+  byoc_test_shell(0, "byoc explain plain.byoc --plan greedy --json -t 'cutlass -precision=bf16; c -mcpu=x86-64-v4' > "
+                     "plan.json && test $(grep -c 'lapse.*not faster than those of f32' plan.json) = 2");
+}
 #endif
 
 static void test_precision_that_does_not_hold_is_told(void **state) {
@@ -373,6 +395,7 @@ int main(void) {
     cmocka_unit_test(test_precision_on_open_sizes),
 #if defined(__x86_64__)
     cmocka_unit_test(test_bf16_is_multiplied_where_it_pays),
+    cmocka_unit_test(test_layouts_do_not_keep_convolutions_from_bf16),
 #endif
     cmocka_unit_test(test_precision_that_does_not_hold_is_told)
   };

@@ -26,13 +26,10 @@ void kernels_add(kernels_t *kernels, const byoc_cutlass_problem_t *problem, cons
 }
 
 static void run_compiler(const char *source, const char *object, const kernels_t *kernels, const char *flags) {
-  const char *argv[48] = {"cc",
-                          "-std=gnu11",
-                          "-fPIC",
-                          "-shared",
-                          "-I" BYOC_TEST_SOURCE_DIR "/include",
-                          "-fno-math-errno",
-                          "-ffp-contract=fast"};
+  const char *compiler = getenv("BYOC_TEST_CC");
+  const char *argv[48] = {
+      compiler ? compiler : "cc", "-std=gnu11",        "-fPIC", "-shared", "-I" BYOC_TEST_SOURCE_DIR "/include",
+      "-fno-math-errno",          "-ffp-contract=fast"};
   size_t n = 7;
   char words[256];
   byoc_cutlass_isa_flags(kernels->isa, kernels->dot, kernels->half, words, sizeof(words));

@@ -410,7 +410,7 @@ class Check:
         return self.run("explain", path).returncode != 0
 
     def check_plans(self):
-        rows = re.findall(r"^\| (plan|rival|block|node|edge|region|candidate|decline) \| `(\w+)` \|.*\|([^|]*)\|$",
+        rows = re.findall(r"^\| (plan|budget|point|rival|block|node|edge|region|candidate|decline) \| `(\w+)` \|.*\|([^|]*)\|$",
                           self.page, re.M)
         members = {}
         for kind, name, is_required in rows:
@@ -421,17 +421,19 @@ class Check:
                            {"op": "Neg", "name": "n", "type": "f32[2]", "edges": [{"from": 0, "type": "f32[2]"}]}],
                  "regions": [{"target": 0, "rule": "c", "nodes": [0], "candidate": 0, "cost_ns": 1.0,
                              "source": "measured", "given_back": False, "later": False,
-                             "precision": "f32", "lapse": "l", "moved_bytes": 8.0, "energy_nj": 1.0}],
+                             "precision": "f32", "lapse": "l", "moved_bytes": 8.0, "energy_nj": 1.0, "error": 0.1}],
                  "candidates": [{"target": 0, "rule": "c", "nodes": [0], "cost_ns": None, "source": "estimate",
                                  "reason": "r", "given_back": False, "chosen": True, "moved_bytes": 8.0,
-                                 "energy_nj": 1.0}],
+                                 "energy_nj": 1.0, "error": 0.1}],
                  "declines": [{"target": 0, "rule": "c", "nodes": [1], "reason": "none"}]}
         whole = {"format": "byoc plan", "version": 1, "model": "m", "strategy": "s", "whole_ns": 1.0, "whole_mib": 1.0,
                  "max_nodes": 6, "max_depth": 6, "targets": ["c"],
-                 "rivals": [{"name": "c", "sum_ns": 1.0, "whole_ns": 1.0, "whole_mib": 1.0}], "blocks": [block]}
+                 "rivals": [{"name": "c", "sum_ns": 1.0, "whole_ns": 1.0, "whole_mib": 1.0, "error": 0.1}],
+                 "budget": {"allowed": 0.1, "measured": 0.05, "promised": 0.07, "samples": 8, "generated": True,
+                            "curve": [{"cost_ns": 1.0, "error": 0.1}]}, "blocks": [block]}
         places = {"plan": [], "rival": ["rivals", 0], "block": ["blocks", 0], "node": ["blocks", 0, "nodes", 1],
                   "edge": ["blocks", 0, "nodes", 1, "edges", 0], "region": ["blocks", 0, "regions", 0],
-                  "candidate": ["blocks", 0, "candidates", 0], "decline": ["blocks", 0, "declines", 0]}
+                  "candidate": ["blocks", 0, "candidates", 0], "decline": ["blocks", 0, "declines", 0], "budget": ["budget"], "point": ["budget", "curve", 0]}
         assert not self.refuses(whole), "byoc refuses the plan that has all members"
         for kind, place in places.items():
             def changed(change):

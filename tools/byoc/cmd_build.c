@@ -107,6 +107,11 @@ static byoc_status_t print_summary(const byoc_session_t *session, bool is_host, 
   }
   double mebibytes = size_of(output) / 1048576.0;
   byoc_string_append(&placed, "\n");
+  if (session->setup.build.result.plan.budget.allowed > 0) {
+    byoc_plan_budget_text(&session->setup.build.result.plan.budget, &placed);
+    byoc_string_append(&placed, "\n");
+  }
+  byoc_plan_gain_text(&session->setup.build.result.plan.gain, &placed);
   byoc_session_format_unusable(session, &placed);
   const bool can_measure = session->setup.targets.triple == NULL;
   if (can_measure && session->setup.are_default_targets && strcmp(session->setup.placing.plan, "greedy") == 0) {
@@ -481,6 +486,7 @@ static int run(int argc, char **argv, const byoc_build_replacing_t *replacing) {
       BYOC_SHARD_ROWS(options.session),
       {"rank", 0, BYOC_OPT_COUNT, &options.session.rank, "R", "rank of the artifact, from 0"},
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
+      BYOC_ERROR_ROWS(options.session),
       BYOC_CHECK_ROW(options.session),
       {"threads", 0, BYOC_OPT_STRING, &options.threads, "N[,N...]",
        "threads of a context, and of measuring (default: all processors that the process may use; 1 for measuring). "

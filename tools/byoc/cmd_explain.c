@@ -104,6 +104,7 @@ int byoc_main_explain(int argc, char **argv) {
       BYOC_DIM_ROW(options.session),
       BYOC_STRICT_ROWS(options.session),
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
+      BYOC_ERROR_ROWS(options.session),
       {"node", 0, BYOC_OPT_STRING, &options.explain.node, "NAME", "this node only, by its name or number"},
       {"all", 0, BYOC_OPT_FLAG, &options.explain.all, "", "print lists in full"},
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "the plan as JSON, as --save-plan writes it"},

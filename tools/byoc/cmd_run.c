@@ -366,6 +366,7 @@ int byoc_main_run(int argc, char **argv) {
       BYOC_AXIS_ROWS(options.session),
       BYOC_FALLBACK_ROW(options.session),
       BYOC_PLAN_ROWS(options.session, BYOC_COLLAGE_PLAN),
+      BYOC_ERROR_ROWS(options.session),
       BYOC_CHECK_ROW(options.session),
   };
   static const char *const operands[] = {"an artifact (.so) or a model (.onnx)", NULL};

@@ -5,6 +5,7 @@
 
 #include "command.h"
 #include "core/plugin/lint.h"
+#include "core/targets/option.h"
 #include "session.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
@@ -21,6 +22,8 @@ static const char *option_type_name(uint32_t type) {
     return "string";
   case BYOC_OPTION_CPU:
     return "cpu";
+  case BYOC_OPTION_PRECISION:
+    return "precision";
   default:
     return "choice";
   }
@@ -94,7 +97,7 @@ static void print_kind(const byoc_target_kind_t *kind) {
     const byoc_option_schema_t *option = &kind->options[i];
     char left[64], range[64];
     snprintf(left, sizeof(left), "-%s=%s", option->name,
-             option->type == BYOC_OPTION_CHOICE ? option->choices : option_type_name(option->type));
+             byoc_option_has_choices(option) ? option->choices : option_type_name(option->type));
     range_text(option, range, sizeof(range));
     byoc_print("  %-28s %s", left, option->help ? option->help : "");
     if (has_default(option)) {
@@ -120,7 +123,7 @@ static void print_page(const byoc_target_kind_t *kind) {
     char range[64];
     range_text(option, range, sizeof(range));
     byoc_print("| `-%s` | ", option->name);
-    if (option->type == BYOC_OPTION_CHOICE) {
+    if (byoc_option_has_choices(option)) {
       for (const char *at = option->choices; *at != '\0';) {
         const size_t length = strcspn(at, "|");
         byoc_print("%s`%.*s`", at == option->choices ? "" : ", ", (int)length, at);
@@ -142,7 +145,7 @@ static json_t *kind_to_json(const byoc_target_kind_t *kind) {
     json_t *row =
         json_pack("{s:s, s:s, s:s, s:s}", "name", option->name, "type", option_type_name(option->type), "default",
                   option->default_value ? option->default_value : "", "help", option->help ? option->help : "");
-    if (option->type == BYOC_OPTION_CHOICE) json_object_set_new(row, "choices", json_string(option->choices));
+    if (byoc_option_has_choices(option)) json_object_set_new(row, "choices", json_string(option->choices));
     if (option->type == BYOC_OPTION_INT && (option->minimum != 0 || option->maximum != 0)) {
       json_object_set_new(row, "minimum", json_integer(option->minimum));
       json_object_set_new(row, "maximum", json_integer(option->maximum));

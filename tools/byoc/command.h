@@ -17,6 +17,7 @@
   X(inspect, "inspect", "show the contents of an artifact or a model")                                                 \
   X(weights, "weights", "list an artifact's weights, or replace them without a build")                                 \
   X(costs, "costs", "list, export, import or prune the costs that builds have measured")                               \
+  X(quantise, "quantise", "make a model of integers from a model of floats and samples of its inputs")                 \
   X(targets, "targets", "list the targets with their options")                                                         \
   X(ops, "ops", "list the operators, their attributes, and which targets' rules name them")                            \
   X(plugins, "plugins", "list the plugins, and the refused ones")                                                      \

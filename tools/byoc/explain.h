@@ -9,7 +9,8 @@
 
 // ---- questions to a plan (explain_plan.c) ----
 
-// The target's kind, with its number if the plan has several of that kind: "cutlass", "cutlass#1".
+// The target's kind, with the first option that differs if the plan has several of that kind: "cutlass",
+// "cutlass -precision=bf16".
 void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size);
 // "12.3 us measured", "at least 12.3 us" for a bound; "-" if it is not known, "unusable" for infinity.
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size);
@@ -17,6 +18,10 @@ void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer
 void byoc_plan_cost_of_text(double cost_ns, byoc_cost_source_t source, const char *label, char *buffer, size_t size);
 // What is stated beside a cost: ", 1200 bytes moved, 35 nJ"; nothing if neither is known.
 void byoc_plan_stated_text(double moved_bytes, double energy_nj, byoc_string_t *out);
+// What a budget gained in an earlier build: a line, or nothing.
+void byoc_plan_gain_text(const byoc_plan_gain_t *gain, byoc_string_t *out);
+// One line: what is promised, measured and allowed.
+void byoc_plan_budget_text(const byoc_plan_budget_t *budget, byoc_string_t *out);
 // "4-6, 9"
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out);
 // "Conv 'conv1'"

@@ -10,18 +10,41 @@ static size_t kind_length(const char *target) {
   return strcspn(target, " ");
 }
 
+// The `number`-th word of a target string, counted from 0; an option has no blanks, as a rule.
+static const char *word_at(const char *text, size_t number, size_t *out_size) {
+  for (; number > 0 && *text != '\0'; --number) {
+    text += strcspn(text, " ");
+    text += strspn(text, " ");
+  }
+  *out_size = strcspn(text, " ");
+  return text;
+}
+
+// The first option by which the target differs from another one of its kind; *out_size 0: there is none.
+static const char *first_difference(const byoc_plan_t *plan, uint32_t target, size_t *out_size) {
+  const char *text = plan->targets.data[target];
+  for (size_t number = 1;; ++number) {
+    const char *word = word_at(text, number, out_size);
+    if (*out_size == 0) return word;
+    for (size_t t = 0; t < plan->targets.count; ++t) {
+      size_t size = 0;
+      const char *other = word_at(plan->targets.data[t], 0, &size);
+      if (size != kind_length(text) || strncmp(other, text, size) != 0) continue;
+      other = word_at(plan->targets.data[t], number, &size);
+      if (size != *out_size || strncmp(other, word, size) != 0) return word;
+    }
+  }
+}
+
 void byoc_plan_target_label(const byoc_plan_t *plan, uint32_t target, char *buffer, size_t size) {
   const char *text = plan->targets.data[target];
-  size_t length = kind_length(text), same = 0;
+  size_t length = kind_length(text), same = 0, word_size = 0;
   for (size_t t = 0; t < plan->targets.count; ++t) {
     const char *other = plan->targets.data[t];
     if (kind_length(other) == length && strncmp(other, text, length) == 0) ++same;
   }
-  if (same > 1) {
-    snprintf(buffer, size, "%.*s#%u", (int)length, text, target);
-  } else {
-    snprintf(buffer, size, "%.*s", (int)length, text);
-  }
+  const char *word = same > 1 ? first_difference(plan, target, &word_size) : "";
+  snprintf(buffer, size, "%.*s%s%.*s", (int)length, text, word_size > 0 ? " " : "", (int)word_size, word);
 }
 
 void byoc_plan_cost_text(double cost_ns, byoc_cost_source_t source, char *buffer, size_t size) {
@@ -51,6 +74,19 @@ void byoc_plan_cost_of_text(double cost_ns, byoc_cost_source_t source, const cha
 void byoc_plan_stated_text(double moved_bytes, double energy_nj, byoc_string_t *out) {
   if (moved_bytes > 0) byoc_string_appendf(out, ", %.0f bytes moved", moved_bytes);
   if (energy_nj > 0) byoc_string_appendf(out, ", %.4g nJ", energy_nj);
+}
+
+void byoc_plan_gain_text(const byoc_plan_gain_t *gain, byoc_string_t *out) {
+  if (!(gain->error > 0)) return;
+  byoc_string_appendf(out, "with --error %g, a plan in mixed precisions took %.2f of the time in an earlier build\n",
+                      gain->error, gain->ratio);
+}
+
+void byoc_plan_budget_text(const byoc_plan_budget_t *budget, byoc_string_t *out) {
+  byoc_string_appendf(out, "error: at most %.2g promised, %.2g measured on %u %s; %.2g is allowed", budget->promised,
+                      budget->measured, (unsigned)budget->sample_count,
+                      budget->is_generated ? "generated inputs (--calibrate PATH gives real ones)" : "inputs",
+                      budget->allowed);
 }
 
 void byoc_plan_nodes_text(const uint32_t *nodes, uint32_t count, byoc_string_t *out) {

@@ -109,6 +109,7 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
     for (size_t b = 0; b < plan->blocks.count; ++b) candidates += plan->blocks.data[b].candidates.count;
     byoc_string_appendf(out, "\nproven: no cover of %s %zu candidate%s costs less", candidates == 1 ? "this" : "these",
                         candidates, byoc_plural(candidates));
+    if (plan->budget.allowed > 0) byoc_string_append(out, " within the errors that the search allowed");
     if (plan->max_nodes > 0) {
       byoc_string_appendf(out,
                           " (groups of up to %u operators, %u deep; greedy regions, their halves, neighbours joined)",
@@ -120,6 +121,30 @@ static void print_head(const byoc_plan_t *plan, byoc_string_t *out) {
   } else {
     byoc_string_append(out, "\n");
   }
+}
+
+static void error_cell(byoc_table_t *table, double error) {
+  if (isinf(error)) byoc_table_cell(table, "unusable");
+  if (!isinf(error)) byoc_table_cell(table, error > 0 ? "%.2g" : "0", error);
+}
+
+static void print_budget(const byoc_plan_t *plan, byoc_string_t *out) {
+  const byoc_plan_budget_t *budget = &plan->budget;
+  if (!(budget->allowed > 0)) return;
+  byoc_plan_budget_text(budget, out);
+  byoc_string_append(out, "\n");
+  if (budget->curve.count < 2) return;
+  static const byoc_table_column_t columns[] = {{"error", true, false}, {"sum of the parts", true, false}};
+  byoc_table_t table;
+  byoc_table_init(&table, columns, 2, plan->arena.allocator);
+  for (size_t i = 0; i < budget->curve.count; ++i) {
+    char cost[64];
+    byoc_plan_cost_text(budget->curve.data[i].cost_ns, BYOC_COST_SOURCE_NONE, cost, sizeof(cost));
+    error_cell(&table, budget->curve.data[i].error);
+    byoc_table_cell(&table, "%s", cost);
+  }
+  byoc_string_append(out, "\nthe fastest plans for each error:\n");
+  print_table(&table, out);
 }
 
 static void alternative_row(byoc_table_t *table, const char *name, double sum_ns, double whole_ns, double whole_mib) {
@@ -137,17 +162,21 @@ static void print_alternatives(const byoc_plan_t *plan, byoc_string_t *out) {
   static const byoc_table_column_t columns[] = {{"plan", false, true},
                                                 {"sum of its parts", true, false},
                                                 {"measured as a whole", true, false},
-                                                {"size", true, false}};
+                                                {"size", true, false},
+                                                {"error", true, false}};
+  const bool has_errors = plan->budget.allowed > 0;
   double transition_ns, bound_ns;
   bool is_proven;
   if (plan->alternatives.count == 0) return;
   byoc_table_t table;
-  byoc_table_init(&table, columns, 4, plan->arena.allocator);
+  byoc_table_init(&table, columns, has_errors ? 5 : 4, plan->arena.allocator);
   alternative_row(&table, "this one", plan_cost(plan, &transition_ns, &bound_ns, &is_proven), plan->whole_ns,
                   plan->whole_mib);
+  if (has_errors) error_cell(&table, plan->budget.measured);
   for (size_t r = 0; r < plan->alternatives.count; ++r) {
     const byoc_plan_alternative_t *alternative = &plan->alternatives.data[r];
     alternative_row(&table, alternative->name, alternative->sum_ns, alternative->whole_ns, alternative->whole_mib);
+    if (has_errors) error_cell(&table, alternative->error);
   }
   byoc_string_append(out, "\n");
   print_table(&table, out);
@@ -190,11 +219,12 @@ static void print_nodes(const byoc_plan_t *plan, const byoc_plan_block_t *block,
 static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *block,
                           const byoc_explain_options_t *options, byoc_string_t *out) {
   static const byoc_table_column_t columns[] = {
-      {"region", true, false},     {"target", false, false}, {"rule", false, true}, {"types", false, true},
-      {"precision", false, false}, {"cost", true, false},    {"nodes", false, true}};
+      {"region", true, false},     {"target", false, false}, {"rule", false, true},  {"types", false, true},
+      {"precision", false, false}, {"cost", true, false},    {"nodes", false, true}, {"error", true, false}};
+  const bool has_errors = plan->budget.allowed > 0;
   if (block->regions.count == 0) return;
   byoc_table_t table;
-  byoc_table_init(&table, columns, 7, plan->arena.allocator);
+  byoc_table_init(&table, columns, has_errors ? 8 : 7, plan->arena.allocator);
   size_t count = shown(options, block->regions.count, SHOWN_REGIONS);
   for (size_t r = 0; r < count; ++r) {
     const byoc_plan_region_t *region = &block->regions.data[r];
@@ -211,6 +241,7 @@ static void print_regions(const byoc_plan_t *plan, const byoc_plan_block_t *bloc
     byoc_table_cell(&table, "%s", region->precision != NULL ? region->precision : "-");
     byoc_table_cell(&table, "%s", cost);
     byoc_table_cell(&table, "%s%s", nodes.data, region->falls_back ? " (fell back)" : "");
+    if (has_errors) error_cell(&table, region->error);
     byoc_string_deinit(&nodes);
   }
   byoc_string_append(out, "\n");
@@ -299,6 +330,7 @@ byoc_status_t byoc_explain_print(const byoc_plan_t *plan, const byoc_explain_opt
     print_head(plan, out);
     print_totals(plan, out);
     print_alternatives(plan, out);
+    print_budget(plan, out);
     for (size_t b = 0; b < plan->blocks.count; ++b) print_block(plan, &plan->blocks.data[b], options, out);
   }
   return out->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;

@@ -104,6 +104,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .greedy_by_default = options->greedy_by_default,
                                              .cost = options->cost,
                                              .cost_budget_s = options->cost_budget_s,
+                                             .error = options->error,
                                              .size_price = options->size_price,
                                              .collage_nodes = options->collage_nodes,
                                              .collage_depth = options->collage_depth,
@@ -118,6 +119,10 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .shard = options->shard,
                                              .rank = options->rank,
                                              .rank_count = options->rank_count};
+  session->calibrate = options->calibrate;
+  if (options->calibrate != NULL && options->error == NULL) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--calibrate gives the inputs of --error");
+  }
   if (options->strict && options->lenient) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--strict and --lenient exclude each other");
   }
@@ -144,6 +149,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
 void byoc_session_close(byoc_session_t *session) {
   if (session->allocator.resize == NULL) return; // it was never opened
   byoc_setup_close(&session->setup);
+  byoc_calibration_deinit(&session->samples);
   byoc_arena_deinit(&session->texts);
   byoc_plugin_registry_destroy(session->registry); // last: everything above may hold what plugins made
 }
@@ -161,6 +167,7 @@ byoc_status_t byoc_session_refuse_options(const byoc_session_options_t *options,
       {"cost-budget", options->cost_budget_s > 0},
       {"check-budget", options->check_budget != NULL},
       {"size-price", options->size_price != NULL},
+      {"error", options->error != NULL},
       {"layout", options->layout != NULL},
       {"print-after", options->print_after != NULL},
       {"disable-pass", options->disabled.count > 0},
@@ -190,8 +197,40 @@ byoc_status_t byoc_session_begin(byoc_session_t *session, byoc_diag_t *diag) {
   return byoc_setup_begin(&session->setup, &session->settings, diag);
 }
 
+// Samples that are made up; with more of them, the promise is nearer to the budget, and the build takes longer.
+enum { GENERATED_SAMPLES = 8 };
+
+static byoc_status_t share_samples(byoc_session_t *session, byoc_diag_t *diag) {
+  const byoc_calibration_t *samples = &session->samples;
+  const void *const **inputs = BYOC_ARENA_ARRAY(&session->texts, const void *const *, samples->count + 1);
+  for (size_t s = 0; inputs != NULL && s < samples->count; ++s) {
+    const byoc_ports_t *ports = &samples->samples[s];
+    const void **data = BYOC_ARENA_ARRAY(&session->texts, const void *, ports->count + 1);
+    if (data == NULL) return byoc_diag_out_of_memory(diag);
+    for (size_t i = 0; i < ports->count; ++i) data[i] = ports->items[i].data;
+    inputs[s] = data;
+  }
+  session->setup.placing.samples =
+      (byoc_error_samples_t){.inputs = inputs, .count = samples->count, .is_generated = samples->is_generated};
+  return inputs != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
+// The samples that errors are measured on.
+static byoc_status_t read_samples(byoc_session_t *session, byoc_diag_t *diag) {
+  const byoc_graph_module_t *module = session->setup.build.module;
+  if (session->settings.error == NULL || module == NULL || session->setup.build.result.program != NULL) return BYOC_OK;
+  byoc_ports_t inputs;
+  BYOC_RETURN_IF_ERROR(byoc_ports_for_function(&inputs, byoc_graph_module_main(module), diag));
+  byoc_status_t status = session->calibrate != NULL
+                             ? byoc_calibration_read(&inputs, session->calibrate, NULL, 0, diag, &session->samples)
+                             : byoc_calibration_generate(&inputs, GENERATED_SAMPLES, diag, &session->samples);
+  byoc_ports_deinit(&inputs);
+  return status == BYOC_OK ? share_samples(session, diag) : status;
+}
+
 byoc_status_t byoc_session_read_model(byoc_session_t *session, const char *path, byoc_diag_t *diag) {
-  const byoc_status_t status = byoc_setup_read_file(&session->setup, &session->settings, path, diag);
+  byoc_status_t status = byoc_setup_read_file(&session->setup, &session->settings, path, diag);
+  if (status == BYOC_OK) status = read_samples(session, diag);
   byoc_progress_wipe();
   return status;
 }

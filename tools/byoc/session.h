@@ -3,6 +3,7 @@
 #ifndef BYOC_TOOLS_BYOC_SESSION_H_
 #define BYOC_TOOLS_BYOC_SESSION_H_
 
+#include "calibration.h"
 #include "core/compile/setup.h"
 #include "tools/common/options.h"
 
@@ -19,6 +20,7 @@ typedef struct byoc_session_options_t {
   const char *plan;                     // "collage", "greedy" or a file; NULL: the subcommand's default
   const char *cost;                     // "measure" or "estimate"
   double cost_budget_s;                 // 0: the default
+  const char *error, *calibrate;        // NULL: not given
   const char *check_budget;             // seconds; NULL: the default
   const char *size_price;               // percent; NULL: the default
   int64_t collage_nodes, collage_depth; // limits of enumerated candidates; 0: not given
@@ -125,12 +127,23 @@ typedef struct byoc_session_options_t {
         "tensors between regions: blocked where it is faster (default), or plain"                                      \
   }
 
+// For commands that make plans by cost.
+#define BYOC_ERROR_ROWS(options)                                                                                       \
+  {"error",          0,        BYOC_OPT_STRING,                                                                        \
+   &(options).error, "NUMBER", "compute in lower precision where it is faster, up to this relative error of outputs"}, \
+  {                                                                                                                    \
+    "calibrate", 0, BYOC_OPT_STRING, &(options).calibrate, "PATH",                                                     \
+        "inputs that errors are measured on: a .npz file, an array or a folder (default: generated ones)"              \
+  }
+
 typedef struct byoc_session_t {
   byoc_allocator_t allocator;
   byoc_plugin_registry_t *registry;
   byoc_arena_t texts;            // of the settings
   byoc_setup_options_t settings; // what the options say
   byoc_setup_t setup;
+  const char *calibrate;      // the path of samples
+  byoc_calibration_t samples; // of --error
 } byoc_session_t;
 
 // BYOC_INVALID_ARGUMENT if an option is given that is for compiling a model, which `what` ("an artifact") is not.

@@ -10,6 +10,7 @@
 #include "byoc/call.h"
 #include "containers.h"
 #include "core/base/file.h"
+#include "core/ir/graph.h"
 #include "dim_option.h"
 #include "npy.h"
 #include "port_memory.h"
@@ -48,15 +49,14 @@ byoc_status_t byoc_ports_allocate(byoc_ports_t *ports, byoc_diag_t *diag) {
 }
 
 // Names of dimensions live as long as the program.
-static byoc_status_t describe_buffer(byoc_port_t *port, const byoc_host_buffer_t *buffer, byoc_diag_t *diag) {
-  const byoc_type_t *type = buffer->type;
+static byoc_status_t describe(byoc_port_t *port, const char *name, const byoc_type_t *type, byoc_diag_t *diag) {
   size_t depth = 0;
   for (; type->element != NULL && depth + 2 < sizeof(port->owned_kinds); type = type->element) {
     port->owned_kinds[depth++] = type->kind == BYOC_TYPE_SEQUENCE ? 's' : 'o';
   }
   port->owned_kinds[depth] = 't';
   port->kinds = port->owned_kinds;
-  port->name = byoc_host_port_name(buffer);
+  port->name = name;
   port->dtype = type->dtype;
   port->rank = type->rank;
   const char **names = byoc_allocate(byoc_allocator_system(), BYOC_MAX_RANK, sizeof(*names));
@@ -75,7 +75,17 @@ byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *co
                                      byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, count, diag));
   for (size_t i = 0; i < count; ++i) {
-    BYOC_RETURN_IF_ERROR(describe_buffer(&ports->items[i], buffers[i], diag));
+    BYOC_RETURN_IF_ERROR(describe(&ports->items[i], byoc_host_port_name(buffers[i]), buffers[i]->type, diag));
+  }
+  return byoc_ports_allocate(ports, diag);
+}
+
+byoc_status_t byoc_ports_for_function(byoc_ports_t *ports, const byoc_function_t *function, byoc_diag_t *diag) {
+  const byoc_block_t *body = function->body;
+  BYOC_RETURN_IF_ERROR(byoc_ports_init(ports, body->parameters.count, diag));
+  for (size_t i = 0; i < ports->count; ++i) {
+    const byoc_value_t *value = body->parameters.data[i];
+    BYOC_RETURN_IF_ERROR(describe(&ports->items[i], value->name, value->type, diag));
   }
   return byoc_ports_allocate(ports, diag);
 }

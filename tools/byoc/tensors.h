@@ -49,6 +49,9 @@ byoc_status_t byoc_ports_take(byoc_ports_t *ports, const byoc_argument_t *argume
 // Does both for the inputs or outputs of a host program, whose names the ports share.
 byoc_status_t byoc_ports_for_buffers(byoc_ports_t *ports, byoc_host_buffer_t *const *buffers, size_t count,
                                      byoc_diag_t *diag);
+// The same for the inputs of a function of a graph, which must outlive the ports.
+struct byoc_function_t;
+byoc_status_t byoc_ports_for_function(byoc_ports_t *ports, const struct byoc_function_t *function, byoc_diag_t *diag);
 void byoc_ports_deinit(byoc_ports_t *ports);
 
 // Fills inputs from NAME=FILE items (input_file.h has the forms), or NAME=FOLDER for those that are no tensors
@@ -75,6 +78,10 @@ byoc_status_t byoc_ports_save(const byoc_ports_t *ports, const char *directory, 
 void byoc_ports_print(const byoc_ports_t *ports);
 
 // ---- what the parts of this room share ----
+// Fills an input with an array that was read from `path`; takes the data of texts over, and copies others.
+// BYOC_INVALID_DATA if it does not fit; then the array was freed.
+byoc_status_t byoc_ports_fill(byoc_ports_t *inputs, byoc_port_t *port, byoc_npy_t *array, const char *path,
+                              byoc_diag_t *diag);
 // The port that an item NAME=FILE of --option names, and the file. A FILE alone is that of the only port there is.
 byoc_status_t byoc_ports_find(const byoc_ports_t *ports, const char *item, const char *option, const char *kind,
                               byoc_diag_t *diag, byoc_port_t **out_port, const char **out_path);

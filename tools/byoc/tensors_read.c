@@ -12,9 +12,8 @@ static byoc_status_t check_unfilled(const byoc_port_t *port, byoc_diag_t *diag) 
   return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--input gives '%s' twice", port->name);
 }
 
-// Takes the array's data, as far as they have to live as long as the port.
-static byoc_status_t fill(byoc_ports_t *inputs, byoc_port_t *port, byoc_npy_t *array, const char *path,
-                          byoc_diag_t *diag) {
+byoc_status_t byoc_ports_fill(byoc_ports_t *inputs, byoc_port_t *port, byoc_npy_t *array, const char *path,
+                              byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(byoc_port_settle(port, path, diag, array));
   if (byoc_port_is_open(port)) {
     port->rank = array->rank;
@@ -44,7 +43,7 @@ static byoc_status_t read_npz_array(void *self, const char *name, byoc_npy_t *ar
     if (strcmp(port->name, name) != 0 || byoc_port_is_container(port)) continue;
     ++reader->count;
     BYOC_RETURN_IF_ERROR(check_unfilled(port, diag));
-    return fill(reader->inputs, port, array, reader->path, diag);
+    return byoc_ports_fill(reader->inputs, port, array, reader->path, diag);
   }
   return BYOC_OK;
 }
@@ -93,7 +92,7 @@ byoc_status_t byoc_ports_read(byoc_ports_t *inputs, const byoc_string_items_t *i
     }
     BYOC_RETURN_IF_ERROR(
         byoc_input_file_read(path, port, image != NULL ? image : &by_default, byoc_allocator_system(), diag, &array));
-    byoc_status_t status = fill(inputs, port, &array, path, diag);
+    byoc_status_t status = byoc_ports_fill(inputs, port, &array, path, diag);
     byoc_npy_deinit(&array, byoc_allocator_system());
     if (status != BYOC_OK) return status;
   }

@@ -37,7 +37,7 @@ byoc_status_t byoc_native_flags(const byoc_target_list_t *targets, byoc_arena_t 
   uint64_t features = 0;
   if (native != NULL) {
     level = byoc_target_option_int(native, "O");
-    features = byoc_target_cpu_features(native, "mcpu");
+    features = byoc_cpu_of_loops(byoc_target_cpu_features(native, "mcpu"));
   }
   BYOC_RETURN_IF_ERROR(push(out_flags, arena, byoc_arena_format(arena, "-O%d", (int)level), diag));
   // Kernels read no errno and no floating-point flags; with these flags sqrt, floor and the like become instructions.

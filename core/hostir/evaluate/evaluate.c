@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/hostir/evaluate/evaluate_internal.h"
 #include "core/runtime/check.h"
+#include "core/runtime/cpu_check.h"
 #include "core/runtime/fit.h"
 #include "core/runtime/text.h"
 
@@ -324,6 +325,13 @@ uint64_t byoc_evaluator_peak_bytes(const byoc_evaluator_t *evaluator) {
   return evaluator->program->workspace_size_bytes + evaluator->frame.peak_bytes;
 }
 
+// Code of backends runs in this process, and may need registers that it has to ask for.
+static byoc_status_t check_processor(const byoc_host_program_t *program, byoc_diag_t *diag) {
+  char message[512];
+  if (byoc_model_check_cpu(program->name, program->cpu_features, message, sizeof(message)) == BYOC_OK) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "%s", message);
+}
+
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator) {
@@ -337,7 +345,8 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   evaluator->runtime.self = evaluator;
   evaluator->runtime.set_error = keep_error;
   evaluator->runtime.allocate = allocate_text;
-  byoc_status_t status = prepare(evaluator, resolver, diag);
+  byoc_status_t status = check_processor(program, diag);
+  if (status == BYOC_OK) status = prepare(evaluator, resolver, diag);
   if (status != BYOC_OK) {
     byoc_evaluator_destroy(evaluator);
     return byoc_diag_context(diag, status, "preparing the evaluator");

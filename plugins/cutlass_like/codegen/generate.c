@@ -395,10 +395,12 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
   int32_t status = byoc_cutlass_options_read(host, codegen, &generation.options);
   if (status == BYOC_OK) status = read_jobs(&generation);
   // A feature beyond the instruction set is required only if some product uses it.
-  bool uses[BYOC_CUTLASS_DOT_COUNT] = {false};
+  bool uses[BYOC_CUTLASS_DOT_COUNT] = {false}, tiles[BYOC_CUTLASS_DOT_COUNT] = {false};
   bool converts = false;
   for (size_t i = 0; i < generation.unit_count; ++i) {
-    uses[generation.units[i].problem.words.dot] = true;
+    const byoc_cutlass_words_t *words = &generation.units[i].problem.words;
+    uses[words->dot] = true;
+    tiles[words->dot] |= words->amx;
     converts = converts || byoc_cutlass_has_half(&generation.units[i].problem);
   }
   if (status == BYOC_OK) status = tune_units(&generation, state);
@@ -406,8 +408,11 @@ int32_t byoc_cutlass_generate(void *self, byoc_codegen_t *codegen) {
     status = add_code(&generation);
     if (status == BYOC_OK) status = require_features(&generation, byoc_cutlass_isa_features(generation.options.isa));
     if (status == BYOC_OK && converts) status = require_features(&generation, generation.options.half_feature);
-    for (uint32_t dot = 0; status == BYOC_OK && dot < BYOC_CUTLASS_DOT_COUNT; ++dot)
+    for (uint32_t dot = 0; status == BYOC_OK && dot < BYOC_CUTLASS_DOT_COUNT; ++dot) {
       if (uses[dot]) status = require_features(&generation, byoc_cutlass_dot_feature(generation.options.isa, dot));
+      if (status == BYOC_OK && tiles[dot])
+        status = require_features(&generation, byoc_cutlass_tile_features(generation.options.isa, dot));
+    }
   }
   for (size_t i = 0; status == BYOC_OK && i < generation.job_count; ++i)
     if (generation.jobs[i].unit != SIZE_MAX) status = bind_job(&generation, &generation.jobs[i]);

@@ -6,12 +6,22 @@
 
 #include "codegen/generate.h"
 #include "pack/pack_words.h"
+#include "plan/plan_amx.h"
 #include "plan/plan_bits.h"
+#include "plan/plan_words.h"
 
 // Up to this number of rows a product only waits for its weights: half the bytes take half the time, widened or not.
 enum { MOST_WAITING_ROWS = 8 };
+// Registers for sums from which on weights are widened beside them in no more time.
+enum { WIDENING_SUMS = 28 };
 // Fewer terms than this are summed faster than they are quantised.
 enum { LEAST_QUANTISED_TERMS = 16 };
+// Multiply-adds of f32 in the time in which one datum becomes bf16: side by side, and in every second place or further
+// apart. Measured on Zen 4 by byoc profile of ResNet-50 and MobileNet v2.
+enum { MACS_OF_DATUM = 6, MACS_OF_STRIDED_DATUM = 20 };
+static const char slower_data[] = "its data take longer to become bf16 than the products save";
+static const char slower_bf16[] = "products of bf16 are not faster than those of f32 on the processors of -mcpu";
+static const char open_images[] = "the height or width of its images is dynamic";
 static const char faster_winograd[] = "Winograd's algorithm in f32 is faster; -winograd=0 forbids it";
 
 static int64_t sum_terms(const byoc_cutlass_problem_t *problem) {
@@ -41,26 +51,56 @@ static bool is_winograd(const byoc_cutlass_options_t *options, const byoc_cutlas
   return plan.form == BYOC_CUTLASS_FORM_WINOGRAD;
 }
 
+// Multiplies by tiles if -mcpu has them for this dot and they are worth it.
+static bool choose_tiles(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem, uint32_t dot) {
+  const uint32_t before = problem->words.dot;
+  problem->words.dot = dot;
+  problem->words.amx = byoc_cutlass_options_have_tiles(options, dot) && !byoc_cutlass_open_sizes(problem) &&
+                       byoc_cutlass_amx_fits(problem);
+  if (!problem->words.amx) problem->words.dot = before;
+  return problem->words.amx;
+}
+
 static const char *choose_int8(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
   const bool has_dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4);
-  if (byoc_cutlass_open_sizes(problem)) return "the height or width of its images is dynamic";
+  if (byoc_cutlass_open_sizes(problem)) return open_images;
   if (sum_terms(problem) < LEAST_QUANTISED_TERMS) return "sums of fewer than 16 terms are faster in f32";
   if (!has_dot && is_winograd(options, problem)) return faster_winograd;
+  if (choose_tiles(options, problem, BYOC_CUTLASS_DOT_I8X4)) return NULL;
   problem->words.dot = has_dot ? BYOC_CUTLASS_DOT_I8X4 : BYOC_CUTLASS_DOT_I16X2;
   return NULL;
 }
 
-// Without a dot that is faster than f32, weights are stored as bf16 and sums are those of f32. Products that may have
-// few rows wait for their weights: these are widened in registers. Others widen a panel of weights for many rows.
+// True if products that take 1 / rate of the time save more than it takes to turn their data into bf16.
+static bool saves_time(const byoc_cutlass_problem_t *problem, double rate) {
+  const byoc_cutlass_conv_t *conv = &problem->conv;
+  const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  const double macs = (double)byoc_cutlass_macs(problem);
+  if (problem->kind == BYOC_CUTLASS_GEMM)
+    return macs * (1.0 - 1.0 / rate) > (double)(gemm->m * gemm->k) * MACS_OF_DATUM;
+  const byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(conv, 16);
+  const double waste = (double)((conv->in + 1) / 2 * 2) / (double)conv->in;
+  const double data = (double)(conv->batch * conv->groups * conv->in * spread.phase_count * spread.wide * spread.tall);
+  return macs * (1.0 - waste / rate) > data * (conv->stride_w > 1 ? MACS_OF_STRIDED_DATUM : MACS_OF_DATUM);
+}
+
+// Without a dot that is faster than f32, sums are those of f32, and weights are stored as bf16 if the product waits for
+// them, because it has few rows or may have few: they are widened in registers.
 static const char *choose_bf16(const byoc_cutlass_options_t *options, byoc_cutlass_problem_t *problem) {
   const byoc_cutlass_gemm_t *gemm = &problem->gemm;
+  const bool waits = problem->kind == BYOC_CUTLASS_GEMM && !gemm->open_rows && gemm->m <= MOST_WAITING_ROWS;
+  if (saves_time(problem, options->bf16_rate) && choose_tiles(options, problem, BYOC_CUTLASS_DOT_BF16X2)) return NULL;
   if (is_winograd(options, problem)) return faster_winograd;
-  if (options->fast_bf16 && !byoc_cutlass_open_sizes(problem))
+  if (byoc_cutlass_open_sizes(problem)) return open_images;
+  if (options->fast_bf16) {
+    if (!waits && !saves_time(problem, options->bf16_rate)) return slower_data;
     problem->words.dot = BYOC_CUTLASS_DOT_BF16X2;
-  else if (problem->kind == BYOC_CUTLASS_GEMM && (gemm->open_rows || gemm->m <= MOST_WAITING_ROWS))
-    problem->words.dot = BYOC_CUTLASS_DOT_BF16_WIDE;
-  else
-    problem->types.weights = BYOC_DTYPE_BF16;
+    return NULL;
+  }
+  // With fewer registers many rows take longer than in f32, and the number of rows is not known.
+  const bool may_wait = gemm->open_rows && byoc_cutlass_isa_sums(options->isa) >= WIDENING_SUMS;
+  if (problem->kind != BYOC_CUTLASS_GEMM || (!waits && !may_wait)) return slower_bf16;
+  problem->words.dot = BYOC_CUTLASS_DOT_BF16_WIDE;
   return NULL;
 }
 
@@ -73,6 +113,9 @@ const char *byoc_cutlass_choose_dot(const byoc_cutlass_options_t *options, byoc_
     return NULL;
   }
   if (match->bytes) {
+    words->unsigned_weights = match->wide && !match->has_negative;
+    if ((!match->wide || words->unsigned_weights) && choose_tiles(options, problem, BYOC_CUTLASS_DOT_I8X4)) return NULL;
+    words->unsigned_weights = false;
     words->dot = byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_I8X4) && !match->wide ? BYOC_CUTLASS_DOT_I8X4
                                                                                            : BYOC_CUTLASS_DOT_I16X2;
     return NULL;

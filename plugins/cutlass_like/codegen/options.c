@@ -15,10 +15,17 @@ static int32_t choose_isa(const byoc_host_t *host, byoc_codegen_t *codegen, byoc
     if (!feature || !byoc_cutlass_has_features(features, feature)) continue;
     options->dots |= UINT32_C(1) << dot;
     if (!byoc_cutlass_has_features(offered, feature)) needed = features;
+    const char *tiles = byoc_cutlass_tile_features(options->isa, dot);
+    if (!tiles || !byoc_cutlass_has_features(features, tiles)) continue;
+    options->tiles |= UINT32_C(1) << dot;
+    if (!byoc_cutlass_has_features(offered, tiles)) needed = features;
   }
   if (byoc_cutlass_options_have(options, BYOC_CUTLASS_DOT_BF16X2)) {
     const char *vendor = host->abi_minor >= 5 ? api->cpu_vendor(codegen) : "";
-    options->fast_bf16 = byoc_cutlass_dot_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2, vendor) > 1.0;
+    options->bf16_rate = byoc_cutlass_dot_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2, vendor);
+    options->fast_bf16 = options->bf16_rate > 1.0;
+    if (byoc_cutlass_options_have_tiles(options, BYOC_CUTLASS_DOT_BF16X2))
+      options->bf16_rate = byoc_cutlass_tile_rate(options->isa, BYOC_CUTLASS_DOT_BF16X2);
   }
   options->half_feature = byoc_cutlass_half_feature(options->isa);
   if (!byoc_cutlass_has_features(features, options->half_feature)) options->half_feature = "";
@@ -62,8 +69,10 @@ void byoc_cutlass_flags_init(byoc_cutlass_flags_t *flags, const byoc_cutlass_opt
   *flags = (byoc_cutlass_flags_t){0};
   for (size_t i = 0; i < sizeof fixed / sizeof *fixed; ++i) flags->items[flags->count++] = fixed[i];
   flags->items[flags->count++] = levels[options->optimisation & 3];
-  const char *half = byoc_cutlass_has_half(problem) ? options->half_feature : "";
-  byoc_cutlass_isa_flags(options->isa, problem->words.dot, half, flags->buffer, sizeof flags->buffer);
+  const char *more = byoc_cutlass_has_half(problem) ? options->half_feature
+                     : problem->words.amx           ? byoc_cutlass_tile_features(options->isa, problem->words.dot)
+                                                    : "";
+  byoc_cutlass_isa_flags(options->isa, problem->words.dot, more, flags->buffer, sizeof flags->buffer);
   for (char *save = NULL, *flag = strtok_r(flags->buffer, " ", &save); flag; flag = strtok_r(NULL, " ", &save))
     if (flags->count < sizeof flags->items / sizeof *flags->items) flags->items[flags->count++] = flag;
 }

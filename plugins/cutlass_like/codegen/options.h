@@ -21,7 +21,9 @@ typedef struct byoc_cutlass_options_t {
   int32_t optimisation; // -O
   bool winograd;
   uint32_t dots;            // one bit per BYOC_CUTLASS_DOT_* that the instruction set and -mcpu have
+  uint32_t tiles;           // those dots that it has products of tiles for
   bool fast_bf16;           // DOT_BF16X2 is faster than f32 on every processor that the artifact is for
+  double bf16_rate;         // products of bf16 in the time of one of f32
   const char *half_feature; // converts f16, if -mcpu has it; else ""
   uint32_t precision;       // of products of f32 with constant weights
   const char *compiler;     // NULL: the host's
@@ -32,6 +34,10 @@ int32_t byoc_cutlass_options_read(const byoc_host_t *host, byoc_codegen_t *codeg
 
 static inline bool byoc_cutlass_options_have(const byoc_cutlass_options_t *options, uint32_t dot) {
   return options->dots >> dot & 1;
+}
+
+static inline bool byoc_cutlass_options_have_tiles(const byoc_cutlass_options_t *options, uint32_t dot) {
+  return options->tiles >> dot & 1;
 }
 
 // Flags for the compiler, in a buffer of their own.

@@ -64,7 +64,11 @@ void byoc_cutlass_emit(byoc_plugin_string_t *text, const byoc_cutlass_problem_t 
   X(words_conv_tile)                                                                                                   \
   X(words_gemm)                                                                                                        \
   X(words_gemm_tile)                                                                                                   \
-  X(words_entry)
+  X(words_entry)                                                                                                       \
+  X(amx)                                                                                                               \
+  X(amx_conv)                                                                                                          \
+  X(amx_gemm)                                                                                                          \
+  X(amx_shares)
 
 #define BYOC_CUTLASS_DECLARE(name)                                                                                     \
   extern const unsigned char byoc_embed_cutlass_##name[];                                                              \

@@ -2,8 +2,9 @@
 // Writes products of words as C: the sizes that the template names, then the template.
 #include <stdio.h>
 
-#include "emit/emit.h"
+#include "emit/emit_amx.h"
 #include "pack/pack_words.h"
+#include "plan/plan_amx.h"
 
 // The names that templates/words/words_finish.h reads.
 static void emit_common(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, const byoc_cutlass_problem_t *problem,
@@ -56,7 +57,9 @@ static void emit_tile(byoc_plugin_string_t *text, const byoc_cutlass_problem_t *
   byoc_cutlass_define(text, &names, "TILE_ROWS", rows);
   byoc_cutlass_define(text, &names, "TILE_VECTORS", vectors);
   byoc_cutlass_define(text, &names, "TILE_LANES", lanes);
-  if (problem->kind == BYOC_CUTLASS_CONV)
+  if (problem->words.amx)
+    BYOC_CUTLASS_ADD_TEMPLATE(text, amx_conv);
+  else if (problem->kind == BYOC_CUTLASS_CONV)
     BYOC_CUTLASS_ADD_TEMPLATE(text, words_conv_tile);
   else
     BYOC_CUTLASS_ADD_TEMPLATE(text, words_gemm_tile);
@@ -172,7 +175,11 @@ static void emit_conv(byoc_plugin_string_t *text, byoc_cutlass_names_t *names, c
   int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   byoc_cutlass_spread_t spread = byoc_cutlass_words_spread(c, lanes);
   int64_t positions = (c->out_h - 1) * spread.wide + c->out_w;
+  int64_t planes = byoc_cutlass_ceil_div(c->in, byoc_cutlass_words_unit(problem->words.dot));
+  if (problem->words.amx) planes = byoc_cutlass_amx_sizes(problem).steps * byoc_cutlass_amx_sizes(problem).depth;
   const constant_t constants[] = {{"TAP_COUNT", c->kernel_h * c->kernel_w},
+                                  {"PLANES", planes},
+                                  {"WEIGHT_WORDS", planes * c->kernel_h * c->kernel_w},
                                   {"WIDE", spread.wide},
                                   {"TALL", spread.tall},
                                   {"PLANE", spread.plane},
@@ -243,17 +250,23 @@ static void emit_slices(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
 void byoc_cutlass_words_emit(byoc_plugin_string_t *text, byoc_cutlass_names_t *names,
                              const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   emit_common(text, names, problem, plan);
+  if (problem->words.amx) byoc_cutlass_amx_emit(text, names, problem);
   const bool is_depthwise = byoc_cutlass_words_depthwise(problem);
   if (is_depthwise)
     emit_depthwise(text, names, problem, plan);
   else if (problem->kind == BYOC_CUTLASS_CONV)
     emit_conv(text, names, problem, plan);
+  else if (problem->words.amx)
+    byoc_cutlass_amx_emit_gemm(text, names, problem, plan);
   else
     emit_gemm(text, names, problem, plan);
   if (byoc_cutlass_is_open(problem)) emit_slices(text, names, problem, plan);
   const int32_t lanes = byoc_cutlass_isa_lanes(plan->isa);
   byoc_cutlass_define(text, names, "SLOT_FLOATS", is_depthwise ? byoc_cutlass_words_rows(problem, lanes).slot : 0);
-  BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
+  if (problem->words.amx)
+    BYOC_CUTLASS_ADD_TEMPLATE(text, amx_shares);
+  else
+    BYOC_CUTLASS_ADD_TEMPLATE(text, panel_shares);
   byoc_plugin_string_add(text, "\n");
   BYOC_CUTLASS_ADD_TEMPLATE(text, words_entry);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pack/exact_factor.h"
+#include "pack/pack_amx.h"
 #include "templates/words/words_once.h"
 
 // Words for parameters that exist once: a whole cache line.
@@ -32,7 +33,8 @@ static uint32_t term_at(const source_t *source, int64_t at) {
 }
 
 // `unit` terms from `at` on, `step` apart, of which `left` exist.
-static int32_t word_at(const source_t *source, int64_t at, int64_t step, int64_t left) {
+static int32_t word_at(const void *self, int64_t at, int64_t step, int64_t left) {
+  const source_t *source = self;
   uint32_t word = 0, unit = (uint32_t)byoc_cutlass_words_unit(source->problem->words.dot), bits = 32 / unit;
   for (uint32_t t = 0; t < unit && t < left; ++t)
     word |= (term_at(source, at + t * step) & ((1u << bits) - 1u)) << (t * bits);
@@ -82,7 +84,9 @@ static void pack_matrix(const source_t *source, const byoc_cutlass_plan_t *plan,
 }
 
 static void pack(const source_t *source, const byoc_cutlass_plan_t *plan, int32_t *packed) {
-  if (byoc_cutlass_words_depthwise(source->problem))
+  if (source->problem->words.amx)
+    byoc_cutlass_amx_pack(source->problem, word_at, source, packed);
+  else if (byoc_cutlass_words_depthwise(source->problem))
     pack_depthwise(source, packed);
   else if (source->problem->kind == BYOC_CUTLASS_CONV)
     pack_conv(source, plan, packed);
@@ -91,6 +95,7 @@ static void pack(const source_t *source, const byoc_cutlass_plan_t *plan, int32_
 }
 
 size_t byoc_cutlass_words_packed(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  if (problem->words.amx) return byoc_cutlass_amx_packed(problem);
   const byoc_cutlass_conv_t *c = &problem->conv;
   int64_t unit = byoc_cutlass_words_unit(problem->words.dot), lanes = byoc_cutlass_isa_lanes(plan->isa);
   if (byoc_cutlass_words_depthwise(problem))

@@ -37,6 +37,7 @@ typedef struct byoc_cutlass_match_t {
   byoc_value_t *zero;   // the data's zero point if it is computed
   byoc_value_t *factor; // the factor of all sums if it is computed
   bool wide;            // some weight does not fit s8
+  bool has_negative;    // some weight is below 0
   byoc_node_t *side;    // dequantises the bytes that are added
 } byoc_cutlass_match_t;
 

@@ -74,6 +74,7 @@ static bool read_weights(const byoc_graph_api_t *graph, byoc_value_t *weights, b
     int32_t value = byte_at(&data, i) - (zero ? byte_at(&zeros, zero_count == 1 ? 0 : channel) : 0);
     match->bytes[turned ? i % depth * match->channels + channel : i] = (int16_t)value;
     match->wide = match->wide || value < -128 || value > 127;
+    match->has_negative = match->has_negative || value < 0;
   }
   return true;
 }

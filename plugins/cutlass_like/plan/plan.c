@@ -2,6 +2,7 @@
 // Decides how to compute a problem: a default by rules, and the neighbours that are worth measuring.
 #include "plan/plan.h"
 
+#include "plan/plan_amx.h"
 #include "plan/plan_attention.h"
 #include "plan/plan_bits.h"
 #include "plan/plan_direct.h"
@@ -188,6 +189,10 @@ void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutla
     byoc_cutlass_bits_plan(problem, out_plan);
     return;
   }
+  if (problem->words.amx) {
+    byoc_cutlass_amx_plan(problem, out_plan);
+    return;
+  }
   if (problem->words.dot != BYOC_CUTLASS_DOT_F32) {
     byoc_cutlass_words_plan(problem, out_plan);
     return;
@@ -317,6 +322,7 @@ static int64_t slot_floats(const byoc_cutlass_problem_t *problem, const byoc_cut
 }
 
 uint64_t byoc_cutlass_workspace_bytes(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
+  if (problem->words.amx) return byoc_cutlass_amx_workspace_bytes(problem, plan);
   if (plan->form == BYOC_CUTLASS_FORM_WORDS) return byoc_cutlass_words_workspace_bytes(problem, plan);
   return (uint64_t)slot_floats(problem, plan) * (uint64_t)byoc_cutlass_shares(problem, plan) * sizeof(float);
 }

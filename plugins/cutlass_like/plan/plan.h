@@ -21,7 +21,7 @@ enum {
   BYOC_CUTLASS_FORM_FEW_ROWS,      // gemm_few_rows.h
   BYOC_CUTLASS_FORM_DIRECT,        // direct.h
   BYOC_CUTLASS_FORM_ATTENTION,     // attention.h
-  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h
+  BYOC_CUTLASS_FORM_WORDS,         // words_conv.h, words_gemm.h, amx_gemm.h
   BYOC_CUTLASS_FORM_BITS,          // bits.h
 };
 
@@ -45,7 +45,11 @@ typedef struct byoc_cutlass_plan_t {
 } byoc_cutlass_plan_t;
 
 // The multiply-add operations of the smallest share that is worth starting: two microseconds of work.
-enum { BYOC_CUTLASS_SHARE_MACS = 120000, BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 300000 };
+enum {
+  BYOC_CUTLASS_SHARE_MACS = 120000,
+  BYOC_CUTLASS_SHARE_MACS_OF_WORDS = 300000,
+  BYOC_CUTLASS_SHARE_MACS_OF_TILES = 1000000, // by their rates (byoc/isa.def); not measured
+};
 
 // The plan that needs no measuring. `winograd`: whether Winograd's algorithm is allowed.
 void byoc_cutlass_plan_default(const byoc_cutlass_problem_t *problem, byoc_cutlass_isa_t isa, int32_t slots,

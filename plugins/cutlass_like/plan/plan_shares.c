@@ -14,8 +14,8 @@ static int64_t round_up(int64_t channels, byoc_cutlass_isa_t isa) {
 int64_t byoc_cutlass_share_macs(const byoc_cutlass_problem_t *problem, const byoc_cutlass_plan_t *plan) {
   switch (plan->form) {
   case BYOC_CUTLASS_FORM_WORDS:
-    return byoc_cutlass_words_depthwise(problem) ? BYOC_CUTLASS_SHARE_MACS_OF_WORDS / 4
-                                                 : BYOC_CUTLASS_SHARE_MACS_OF_WORDS;
+    if (byoc_cutlass_words_depthwise(problem)) return BYOC_CUTLASS_SHARE_MACS_OF_WORDS / 4;
+    return problem->words.amx ? BYOC_CUTLASS_SHARE_MACS_OF_TILES : BYOC_CUTLASS_SHARE_MACS_OF_WORDS;
   case BYOC_CUTLASS_FORM_DEPTHWISE:
     return BYOC_CUTLASS_SHARE_MACS / 3;
   case BYOC_CUTLASS_FORM_FEW_ROWS:

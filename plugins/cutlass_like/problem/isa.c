@@ -115,7 +115,15 @@ const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot) {
   return is_instruction ? NULL : "";
 }
 
-double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor) {
+const char *byoc_cutlass_tile_features(byoc_cutlass_isa_t isa, uint32_t dot) {
+#define BYOC_ISA_TILES(NAME, ISA, features)                                                                            \
+  if (isa == BYOC_CUTLASS_ISA_##ISA && dot == BYOC_CUTLASS_DOT_##NAME) return features;
+#include "byoc/isa.def"
+  return NULL;
+}
+
+// The rate of the row for one of these features, on processors of this maker; 1 if there is none.
+static double rate_of(const char *wanted, const char *vendor) {
   static const struct {
     int feature;
     const char *vendor;
@@ -124,14 +132,43 @@ double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *v
 #define BYOC_ISA_RATE(TYPE, FEATURE, vendor, rate) {FEATURE_##FEATURE, vendor, rate},
 #include "byoc/isa.def"
   };
-  const char *feature = byoc_cutlass_dot_feature(isa, dot);
   double any = 1.0;
-  for (size_t i = 0; feature && i < sizeof rows / sizeof *rows; ++i) {
-    if (strcmp(features[rows[i].feature].name, feature) != 0) continue;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    const char *feature = features[rows[i].feature].name;
+    if (!has_word(wanted, feature, strlen(feature))) continue;
     if (rows[i].vendor[0] && strcmp(rows[i].vendor, vendor) == 0) return rows[i].rate;
     if (!rows[i].vendor[0]) any = rows[i].rate;
   }
   return any;
+}
+
+double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor) {
+  const char *feature = byoc_cutlass_dot_feature(isa, dot);
+  return feature ? rate_of(feature, vendor) : 1.0;
+}
+
+double byoc_cutlass_tile_rate(byoc_cutlass_isa_t isa, uint32_t dot) {
+  const char *wanted = byoc_cutlass_tile_features(isa, dot);
+  return wanted ? rate_of(wanted, "") : 1.0;
+}
+
+bool byoc_cutlass_fast_bf16(size_t index, const char **out_feature, const char **out_vendor) {
+  enum { TYPE_INT8, TYPE_BF16 };
+  static const struct {
+    int type, feature;
+    const char *vendor;
+    double rate;
+  } rows[] = {
+#define BYOC_ISA_RATE(TYPE, FEATURE, vendor, rate) {TYPE_##TYPE, FEATURE_##FEATURE, vendor, rate},
+#include "byoc/isa.def"
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+    if (rows[i].type != TYPE_BF16 || rows[i].rate <= 1.0 || index-- > 0) continue;
+    *out_feature = features[rows[i].feature].name;
+    *out_vendor = rows[i].vendor;
+    return true;
+  }
+  return false;
 }
 
 const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa) {

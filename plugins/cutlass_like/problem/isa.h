@@ -50,11 +50,21 @@ byoc_cutlass_isa_t byoc_cutlass_isa_choose(const char *features);
 // The feature that a dot needs besides the instruction set; "": none. NULL if the set does not have the dot.
 const char *byoc_cutlass_dot_feature(byoc_cutlass_isa_t isa, uint32_t dot);
 
+// The features that products of tiles need for a dot; NULL if the instruction set has none.
+const char *byoc_cutlass_tile_features(byoc_cutlass_isa_t isa, uint32_t dot);
+
 // The feature besides the instruction set with which f16 is converted; "": none.
 const char *byoc_cutlass_half_feature(byoc_cutlass_isa_t isa);
 
 // Multiply-adds of a dot in the time of one of f32 (BYOC_ISA_RATE), on processors of this maker; "": of any.
 double byoc_cutlass_dot_rate(byoc_cutlass_isa_t isa, uint32_t dot, const char *vendor);
+
+// The same for products of tiles.
+double byoc_cutlass_tile_rate(byoc_cutlass_isa_t isa, uint32_t dot);
+
+// The features with which products of bf16 take less time than those of f32, and the maker of the processors; "": any.
+// False if there is no row of that index.
+bool byoc_cutlass_fast_bf16(size_t index, const char **out_feature, const char **out_vendor);
 
 // True if all of `wanted` are among `features`; both are separated by blanks.
 bool byoc_cutlass_has_features(const char *features, const char *wanted);

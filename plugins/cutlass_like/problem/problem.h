@@ -133,6 +133,8 @@ typedef struct byoc_cutlass_inputs_t {
 // The properties of a product of words, besides its shape.
 typedef struct byoc_cutlass_words_t {
   uint32_t dot;
+  bool amx;              // by tiles (templates/amx): the dot is I8X4 or BF16X2
+  bool unsigned_weights; // of tiles: they are 0 to 255 less their zero points, and not -128 to 127
   uint32_t data, result; // BYOC_DTYPE_*; f32 data become bytes at run time, with a scale for each image or row
   bool reads_zero;       // the data's zero point is an input
   bool reads_factor;     // a factor of every sum is an input

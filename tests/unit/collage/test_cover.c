@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cover search against brute force, on random graphs with random candidates. Rows C3 and C7.
+// The cover search against brute force, on random graphs with random candidates. Rows C3, C7 and C13.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,6 +25,8 @@ typedef struct made_t {
   uint32_t readers[MAX_INPUTS][MAX_NODES];
   byoc_cover_input_t inputs[MAX_INPUTS];
   byoc_cover_costs_t costs;
+  bool limits_error;
+  double error_limit;
 } made_t;
 
 static double transition(void *self, uint32_t node, uint32_t from, uint32_t to) {
@@ -153,6 +155,20 @@ static void add_devices(made_t *made, byoc_test_random_t *random) {
   made->costs.input_count = inputs;
 }
 
+// Errors of all candidates, less for dearer ones as a rule, and a limit that some plans exceed. The last target is
+// exact.
+static void add_errors(made_t *made, byoc_test_random_t *random) {
+  const uint64_t most = 1 + byoc_test_below(random, 12);
+  for (size_t i = 0; i < made->list.items.count; ++i) {
+    byoc_candidate_t *candidate = made->list.items.data[i];
+    const double error = random_cost(random, most * candidate->nodes.count);
+    candidate->error = candidate->target == PLACES - 1 ? 0 : error;
+    if (byoc_test_below(random, 16) == 0) candidate->error = INFINITY; // cannot be used
+  }
+  made->limits_error = true;
+  made->error_limit = random_cost(random, 1 + most * made->flow.node_count / 2);
+}
+
 static void release(made_t *made) {
   byoc_candidates_deinit(&made->list);
   byoc_test_flow_destroy(&made->flow);
@@ -235,7 +251,8 @@ static double all_copies(const brute_t *b) {
   return sum;
 }
 
-static void try_all(brute_t *b, uint32_t covered, double cost) {
+static void try_all(brute_t *b, uint32_t covered, double cost, double error) {
+  if (b->made->limits_error && error > b->made->error_limit) return;
   if (cost + all_transitions(b) + all_copies(b) >= b->best) return;
   uint32_t n = b->made->flow.node_count, first = 0;
   while (first < n && (covered >> first & 1)) ++first;
@@ -248,7 +265,8 @@ static void try_all(brute_t *b, uint32_t covered, double cost) {
     for (uint32_t i = 0; i < n; ++i) {
       if (b->masks[c] >> i & 1) b->owners[i] = (int)c;
     }
-    try_all(b, covered | b->masks[c], cost + b->made->list.items.data[c]->cost_ns);
+    const byoc_candidate_t *candidate = b->made->list.items.data[c];
+    try_all(b, covered | b->masks[c], cost + candidate->cost_ns, error + candidate->error);
     for (uint32_t i = 0; i < n; ++i) {
       if (b->masks[c] >> i & 1) b->owners[i] = -1;
     }
@@ -262,7 +280,7 @@ static double brute_force(const made_t *made) {
     for (uint32_t k = 0; k < nodes->count; ++k) b.masks[c] |= 1u << nodes->items[k];
   }
   for (uint32_t i = 0; i < made->flow.node_count; ++i) b.owners[i] = -1;
-  try_all(&b, 0, 0);
+  try_all(&b, 0, 0, 0);
   return b.best;
 }
 
@@ -272,7 +290,7 @@ static double brute_force(const made_t *made) {
 static void check_plan(const made_t *made, const byoc_cover_t *cover) {
   brute_t b = {.made = made};
   uint32_t covered = 0, n = made->flow.node_count;
-  double cost = 0;
+  double cost = 0, error = 0;
   for (uint32_t i = 0; i < cover->count; ++i) {
     const byoc_candidate_t *candidate = made->list.items.data[cover->chosen[i]];
     for (uint32_t k = 0; k < candidate->nodes.count; ++k) {
@@ -283,6 +301,7 @@ static void check_plan(const made_t *made, const byoc_cover_t *cover) {
       b.masks[cover->chosen[i]] |= 1u << node;
     }
     cost += candidate->cost_ns;
+    error += candidate->error;
     for (uint32_t k = 0; k < candidate->nodes.count; ++k) { // everything that it reads ran before
       for (uint32_t from = 0; from < n; ++from) {
         if (made->masks[from] >> candidate->nodes.items[k] & 1) assert_true(covered >> from & 1);
@@ -291,19 +310,26 @@ static void check_plan(const made_t *made, const byoc_cover_t *cover) {
   }
   assert_int_equal(covered, (1u << n) - 1);
   assert_true(can_run(&b));
+  assert_true(error == cover->error);
+  assert_true(!made->limits_error || error <= made->error_limit);
   double transitions = all_transitions(&b) + all_copies(&b);
   assert_true(fabs(cost + transitions - cover->cost_ns) < 1e-6);
   assert_true(fabs(transitions - cover->transition_ns) < 1e-6);
 }
 
-static void compare(const made_t *made, const byoc_cover_options_t *options, double expected, int round) {
+static void compare(const made_t *made, const byoc_cover_options_t *given, double expected, int round) {
   byoc_diag_t diag = {0};
   byoc_cover_t cover;
+  byoc_cover_options_t limited = given != NULL ? *given : (byoc_cover_options_t){0};
+  limited.limits_error = made->limits_error;
+  limited.error_limit = made->error_limit;
+  const byoc_cover_options_t *options = made->limits_error ? &limited : given;
   byoc_status_t status = byoc_cover_search(&made->flow, made->list.items.data, made->list.items.count, &made->costs,
                                            options, byoc_allocator_system(), &diag, &cover);
   if (expected == (double)INFINITY) {
-    byoc_test_error(status, BYOC_NOT_FOUND, &diag, "every plan costs infinity");
-    assert_non_null(strstr(diag.hint, "byoc costs prune"));
+    byoc_test_error(status, BYOC_NOT_FOUND, &diag,
+                    made->limits_error ? "no plan is within the error budget" : "every plan costs infinity");
+    assert_non_null(strstr(diag.hint, made->limits_error ? "larger error" : "byoc costs prune"));
     return;
   }
   byoc_test_ok(status, &diag);
@@ -388,6 +414,65 @@ static void the_search_equals_brute_force(void **state) {
 static void test_c9_the_search_with_copies_equals_brute_force(void **state) {
   (void)state;
   compare_random(9, byoc_test_is_long() ? 3000 : 1000, true);
+}
+
+// Row C13: the errors of the candidates are a second resource. The cheapest plan within the limit is found, with and
+// without pruning, whatever the transitions and copies are.
+static void test_c13_the_search_within_an_error_limit_equals_brute_force(void **state) {
+  (void)state;
+  static const byoc_cover_options_t everything = {.keep_all_candidates = true, .no_dominance = true};
+  byoc_test_random_t random = {.state = 13};
+  const int rounds = byoc_test_is_long() ? 10000 : 1000;
+  int feasible = 0, decided = 0;
+  for (int round = 0; round < rounds; ++round) {
+    made_t made;
+    make_random(&made, &random);
+    if (round % 3 == 0) add_devices(&made, &random);
+    const double unlimited = brute_force(&made);
+    add_errors(&made, &random);
+    const double expected = brute_force(&made);
+    feasible += expected < (double)INFINITY;
+    decided += expected < (double)INFINITY && expected > unlimited;
+    compare(&made, NULL, expected, round);
+    compare(&made, &everything, expected, round);
+    release(&made);
+  }
+  assert_true(feasible > rounds / 2 && decided > rounds / 4);
+}
+
+// Row C13: with as many layers as a real model has, each in three precisions, the plan is within a hundredth of the
+// bound, and better than any single precision that the limit allows.
+static void test_c13_a_long_chain_is_planned_near_its_bound(void **state) {
+  (void)state;
+  enum { LAYERS = 60 };
+  byoc_dataflow_edge_t edges[LAYERS];
+  byoc_test_random_t random = {.state = 131};
+  for (uint32_t i = 0; i + 1 < LAYERS; ++i) edges[i] = (byoc_dataflow_edge_t){i, i + 1};
+  made_t made = {.limits_error = true};
+  double all_half = 0, half_error = 0;
+  byoc_test_flow_make(&made.flow, LAYERS, edges, LAYERS - 1);
+  byoc_candidates_init(&made.list, byoc_allocator_system());
+  for (uint32_t node = 0; node < LAYERS; ++node) {
+    const double cost = 100 + (double)byoc_test_below(&random, 900), error = 1 + (double)byoc_test_below(&random, 1000);
+    add_candidate(&made, &node, 1, 0, cost);
+    add_candidate(&made, &node, 1, 1, cost * 0.6);
+    add_candidate(&made, &node, 1, 2, cost * 0.3);
+    made.list.items.data[3 * node + 1]->error = error * 1.37;
+    made.list.items.data[3 * node + 2]->error = error * 17.1;
+    all_half += cost * 0.6;
+    half_error += error * 1.37;
+  }
+  byoc_diag_t diag = {0};
+  byoc_cover_t cover;
+  const byoc_cover_options_t options = {.limits_error = true, .error_limit = half_error * 1.01};
+  byoc_test_ok(byoc_cover_search(&made.flow, made.list.items.data, made.list.items.count, NULL, &options,
+                                 byoc_allocator_system(), &diag, &cover),
+               &diag);
+  assert_true(cover.error <= half_error * 1.01);
+  assert_true(cover.cost_ns < all_half * 0.98);
+  assert_true(cover.cost_ns <= cover.lower_bound_ns * 1.01);
+  byoc_cover_deinit(&cover);
+  release(&made);
 }
 
 // ---- single cases ----
@@ -679,6 +764,8 @@ int main(void) {
       cmocka_unit_test(nodes_that_nobody_takes_are_named),
       cmocka_unit_test(the_search_equals_brute_force),
       cmocka_unit_test(test_c9_the_search_with_copies_equals_brute_force),
+      cmocka_unit_test(test_c13_the_search_within_an_error_limit_equals_brute_force),
+      cmocka_unit_test(test_c13_a_long_chain_is_planned_near_its_bound),
       cmocka_unit_test(candidates_do_not_wait_for_each_other),
       cmocka_unit_test(a_tie_goes_to_the_first_target_and_to_fewer_parts),
       cmocka_unit_test(test_c9_transitions_decide),

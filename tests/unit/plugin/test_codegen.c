@@ -627,6 +627,10 @@ static void probe_precision(const byoc_host_t *host, byoc_codegen_t *codegen, vo
   (void)argument;
   byoc_function_t *function = host->codegen->function_at(codegen, 0);
   assert_string_equal(host->codegen->cpu_vendor(codegen), "");
+  const byoc_target_t *target = host->codegen->target(codegen);
+  assert_int_equal(host->target->option_cpu_has(target, "mcpu", "avx9000", ""), 0);
+  assert_int_equal(host->target->option_cpu_has(target, "mcpu", "avx2", "nobody"), 0);
+  assert_int_equal(host->target->option_cpu_has(NULL, "mcpu", "", ""), 0);
   assert_int_equal(host->codegen->report_precision(codegen, function, "int8", NULL), BYOC_OK);
   assert_int_equal(host->codegen->report_precision(codegen, function, "f32", "too short"), BYOC_OK);
 }

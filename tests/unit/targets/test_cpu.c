@@ -46,6 +46,9 @@ static void test_instruction_sets(void **state) {
   assert_int_equal(parse("avx512_vnni"), parse("avx512") | BIT(AVX512VNNI));
   assert_int_equal(parse("avx512_bf16"), parse("avx512") | BIT(AVX512VNNI) | BIT(AVX512BF16));
   assert_int_equal(parse("avx512_fp16"), parse("avx512_bf16") | BIT(AVX512FP16));
+  assert_int_equal(parse("amx_int8"), parse("avx512_fp16") | BIT(AMXTILE) | BIT(AMXINT8));
+  assert_int_equal(parse("sapphirerapids"), parse("x86-64-v4") | parse("amx_int8") | parse("amx_bf16") | BIT(AVXVNNI));
+  assert_int_equal(byoc_cpu_of_loops(parse("sapphirerapids")), parse("x86-64-v4+avx512_fp16+avx_vnni"));
   assert_int_equal(parse("avx512+avx512_vnni"), parse("avx512_vnni"));
   assert_int_equal(parse("x86-64-v3+avx_vnni"), parse("x86-64-v3") | BIT(AVXVNNI));
   assert_int_equal(parse("x86-64-v4") & parse("avx512"), parse("avx512"));
@@ -200,10 +203,15 @@ static uint64_t features_with(uint64_t xcr0) {
 static void test_saved_registers(void **state) {
   (void)state;
   const uint64_t x87 = 1, sse = 1 << 1, ymm = 1 << 2, opmask = 1 << 5, zmm_upper = 1 << 6, zmm_high = 1 << 7;
-  const uint64_t all = features_with(~UINT64_C(0)), none = parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2);
+  const uint64_t shapes = 1 << 17, tiles = 1 << 18, tile_features = BIT(AMXTILE) | BIT(AMXINT8) | BIT(AMXBF16);
+  const uint64_t every = features_with(~UINT64_C(0)), all = every & ~tile_features,
+                 none = parse("x86-64-v2") | BIT(BMI1) | BIT(BMI2);
   const uint64_t avx = none | parse("x86-64-v3") | BIT(AVXVNNI);
-  assert_int_equal(all, byoc_cpu_features_of(BYOC_MACHINE_X86_64));
+  assert_int_equal(every, byoc_cpu_features_of(BYOC_MACHINE_X86_64));
   assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high), all);
+  assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high | tiles), all);
+  assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high | shapes), all);
+  assert_int_equal(features_with(x87 | sse | ymm | opmask | zmm_upper | zmm_high | shapes | tiles), every);
   const uint64_t lacking[] = {opmask, zmm_upper, zmm_high};
   for (size_t i = 0; i < 3; ++i) {
     assert_int_equal(features_with((x87 | sse | ymm | opmask | zmm_upper | zmm_high) & ~lacking[i]), avx);
@@ -240,10 +248,12 @@ static void test_bits(void **state) {
                 {BYOC_CPU_WORD_CPUID_7_EBX, 30, BIT(AVX512BW)},    {BYOC_CPU_WORD_CPUID_7_EBX, 31, BIT(AVX512VL)},
                 {BYOC_CPU_WORD_CPUID_7_ECX, 11, BIT(AVX512VNNI)},  {BYOC_CPU_WORD_CPUID_7_1_EAX, 4, BIT(AVXVNNI)},
                 {BYOC_CPU_WORD_CPUID_7_1_EAX, 5, BIT(AVX512BF16)}, {BYOC_CPU_WORD_CPUID_7_EDX, 23, BIT(AVX512FP16)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP, 1, BIT(ASIMD)},      {BYOC_CPU_WORD_AARCH64_HWCAP, 10, BIT(ASIMDHP)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP, 20, BIT(ASIMDDP)},   {BYOC_CPU_WORD_AARCH64_HWCAP, 22, BIT(SVE)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP2, 1, BIT(SVE2)},      {BYOC_CPU_WORD_AARCH64_HWCAP2, 13, BIT(I8MM)},
-                {BYOC_CPU_WORD_AARCH64_HWCAP2, 14, BIT(BF16)},     {BYOC_CPU_WORD_RISCV64_HWCAP, 'v' - 'a', BIT(RVV)}};
+                {BYOC_CPU_WORD_CPUID_7_EDX, 22, BIT(AMXBF16)},     {BYOC_CPU_WORD_CPUID_7_EDX, 24, BIT(AMXTILE)},
+                {BYOC_CPU_WORD_CPUID_7_EDX, 25, BIT(AMXINT8)},     {BYOC_CPU_WORD_AARCH64_HWCAP, 1, BIT(ASIMD)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 10, BIT(ASIMDHP)},   {BYOC_CPU_WORD_AARCH64_HWCAP, 20, BIT(ASIMDDP)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP, 22, BIT(SVE)},       {BYOC_CPU_WORD_AARCH64_HWCAP2, 1, BIT(SVE2)},
+                {BYOC_CPU_WORD_AARCH64_HWCAP2, 13, BIT(I8MM)},     {BYOC_CPU_WORD_AARCH64_HWCAP2, 14, BIT(BF16)},
+                {BYOC_CPU_WORD_RISCV64_HWCAP, 'v' - 'a', BIT(RVV)}};
   uint64_t seen = 0;
   for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
     byoc_cpu_words_t said = {.xcr0 = ~UINT64_C(0)};

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "core/targets/cpu.h"
+#include "core/targets/precision.h"
+#include "core/targets/runtime_code.h"
 #include "core/targets/target.h"
 
 static const byoc_option_schema_t options[] = {
@@ -34,6 +36,14 @@ static const byoc_target_kind_t demo_kind = {.name = "demo", .options = options,
 static const byoc_option_schema_t processor_options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "mcpu", .type = BYOC_OPTION_CPU, .default_value = "native"}};
 static const byoc_target_kind_t processor_kind = {.name = "processor", .options = processor_options, .option_count = 1};
+static const byoc_option_schema_t chip_options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "arithmetic",
+     .type = BYOC_OPTION_PRECISION,
+     .default_value = "f16",
+     .choices = "f32|f16|int8"},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "cores", .type = BYOC_OPTION_INT, .default_value = "2"}};
+static const byoc_target_kind_t chip_kind = {.name = "chip", .options = chip_options, .option_count = 2};
 static const byoc_target_kind_t plain_kind = {.name = "plain"};
 static const byoc_backend_t every_machine = {.flags = BYOC_BACKEND_EVERY_MACHINE};
 static const byoc_target_kind_t every_kind = {
@@ -46,6 +56,7 @@ static const byoc_target_kind_t *look_up(const void *self, const char *name) {
   if (strcmp(name, "demo") == 0) return &demo_kind;
   if (strcmp(name, "processor") == 0) return &processor_kind;
   if (strcmp(name, "every") == 0) return &every_kind;
+  if (strcmp(name, "chip") == 0) return &chip_kind;
   return strcmp(name, "plain") == 0 ? &plain_kind : NULL;
 }
 
@@ -215,6 +226,37 @@ static void expect_schema_error(byoc_option_schema_t option, const char *part) {
   byoc_test_error(byoc_option_schema_verify(&option, 1, &diag), BYOC_INVALID_DATA, &diag, part);
 }
 
+// Row C13: a target for each precision, right behind its own; one that the user gave stays alone.
+static void test_c13_precisions_become_targets(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *expected;
+    size_t added;
+  } cases[] = {
+      {"chip; plain; c",
+       "chip -arithmetic=f16 -cores=2|chip -arithmetic=f32 -cores=2|chip -arithmetic=int8 -cores=2|plain|", 2},
+      {"chip -arithmetic=f16; c", "chip -arithmetic=f16 -cores=2|", 0},
+      {"chip -cores=1; chip -arithmetic=int8 -cores=1; c",
+       "chip -arithmetic=f16 -cores=1|chip -arithmetic=f32 -cores=1|chip -arithmetic=int8 -cores=1|", 1},
+      {"plain; c", "plain|", 0},
+  };
+  for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); ++k) {
+    byoc_diag_t diag = {0};
+    byoc_target_list_t list;
+    size_t added = 0;
+    char got[1024] = "";
+    byoc_test_ok(parse(cases[k].text, &diag, &list), &diag);
+    byoc_test_ok(byoc_precisions_offer(&list, &diag, &added), &diag);
+    assert_int_equal(added, cases[k].added);
+    for (size_t i = 0; i < list.targets.count; ++i) {
+      assert_int_equal(list.targets.data[i]->index, i);
+      if (i + 1 < list.targets.count) strcat(strcat(got, list.targets.data[i]->text), "|");
+    }
+    assert_string_equal(got, cases[k].expected);
+    byoc_target_list_deinit(&list);
+  }
+}
+
 static void test_schemas(void **state) {
   (void)state;
   byoc_diag_t diag = {0};
@@ -223,6 +265,11 @@ static void test_schemas(void **state) {
   byoc_test_ok(byoc_option_schema_verify(native->options, native->option_count, &diag), &diag);
   const byoc_option_schema_t twice[] = {options[0], options[0]};
   byoc_test_error(byoc_option_schema_verify(twice, 2, &diag), BYOC_INVALID_DATA, &diag, "is declared twice");
+  byoc_option_schema_t precisions[] = {chip_options[0], chip_options[0]};
+  precisions[1].name = "sums";
+  diag = (byoc_diag_t){0};
+  byoc_test_error(byoc_option_schema_verify(precisions, 2, &diag), BYOC_INVALID_DATA, &diag,
+                  "options 'arithmetic' and 'sums' are both precisions");
   expect_schema_error((byoc_option_schema_t){.type = BYOC_OPTION_INT}, "option 0 has no usable name");
   expect_schema_error((byoc_option_schema_t){.name = "-x", .type = BYOC_OPTION_INT}, "no usable name ('-x')");
   expect_schema_error((byoc_option_schema_t){.name = "x", .type = 9}, "option 'x' has unknown type 9");
@@ -340,6 +387,27 @@ static void test_levels_that_this_machine_lacks(void **state) {
   assert_string_equal(byoc_target_list_foreign(&list), "riscv64-linux-gnu");
 }
 
+// The same for a single processor.
+static void test_features_that_this_machine_lacks(void **state) {
+  (void)state;
+  const uint64_t known = byoc_cpu_features_of(byoc_machine_host()), here = byoc_cpu_detect();
+  for (int i = 0; i < BYOC_CPU_FEATURE_COUNT; ++i) {
+    if (!(known >> i & 1)) continue;
+    char text[64];
+    byoc_diag_t diag = {0};
+    byoc_target_list_t list;
+    uint64_t needed = 0;
+    const char *name = byoc_cpu_feature_name((byoc_cpu_feature_t)i);
+    snprintf(text, sizeof(text), "c -mcpu=%s", name);
+    byoc_test_ok(parse(text, &diag, &list), &diag);
+    byoc_test_ok(byoc_cpu_parse(name, byoc_machine_host(), &diag, &needed), &diag);
+    const char *foreign = byoc_target_list_foreign(&list);
+    if ((needed & ~here) == 0) assert_null(foreign);
+    if ((needed & ~here) != 0) assert_string_equal(foreign, name);
+    byoc_target_list_deinit(&list);
+  }
+}
+
 // A target states no error of its floats if it has no backend, or one without that hook.
 static void test_no_error_is_stated(void **state) {
   (void)state;
@@ -350,18 +418,72 @@ static void test_no_error_is_stated(void **state) {
   byoc_target_list_deinit(&list);
 }
 
+// The machines of archives are words with `*` for any characters.
+static void test_archives_are_found_by_triple(void **state) {
+  (void)state;
+  static const struct {
+    const char *machines, *triple;
+    bool expected;
+  } cases[] = {{"aarch64-linux-gnu", "aarch64-linux-gnu", true},
+               {"aarch64-linux-gnu", "aarch64-linux-gnux", false},
+               {"aarch64-linux-gnu", "aarch64-linux-gn", false},
+               {"aarch64-*", "aarch64-unknown-linux-gnu", true},
+               {"aarch64-*", "aarch64_be-linux-gnu", false},
+               {"riscv64-*  arm-*-gnueabihf", "arm-linux-gnueabihf", true},
+               {"riscv64-*  arm-*-gnueabihf", "arm-linux-gnueabi", false},
+               {"*-linux-*musl*", "x86_64-linux-musl", true},
+               {"*-gnu-*-gnu", "a-gnu-gnu", false},
+               {"*", "riscv64-linux-gnu", true},
+               {" ", "riscv64-linux-gnu", false}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    const byoc_machine_code_t archives = {.machines = cases[i].machines};
+    const byoc_runtime_code_t code = {.name = "engine", .archives = &archives, .archive_count = 1};
+    const byoc_runtime_code_t *missing = NULL;
+    const byoc_backend_t backend = {.runtime_code = &code, .runtime_code_count = 1};
+    const char *lost = "";
+    const bool is_found = byoc_runtime_code_archives(&code, cases[i].triple, &lost) == &archives;
+    if (is_found != cases[i].expected) fail_msg("'%s' for %s", cases[i].machines, cases[i].triple);
+    assert_null(lost);
+    assert_int_equal(byoc_runtime_code_serves(&backend, cases[i].triple, &missing), is_found);
+    assert_ptr_equal(missing, is_found ? NULL : &code);
+  }
+}
+
+// A backend serves a machine if all of its code is there for it: sources always are.
+static void test_all_code_of_a_backend_has_to_be_there(void **state) {
+  (void)state;
+  const byoc_machine_code_t archives = {.machines = "aarch64-*"};
+  const byoc_runtime_code_t codes[] = {{.name = "driver", .source_count = 1},
+                                       {.name = "engine", .archives = &archives, .archive_count = 1}};
+  const byoc_backend_t backend = {.runtime_code = codes, .runtime_code_count = 2};
+  const byoc_runtime_code_t *missing = NULL;
+  assert_true(byoc_runtime_code_serves(&backend, "aarch64-linux-gnu", &missing));
+  assert_false(byoc_runtime_code_serves(&backend, "riscv64-linux-gnu", &missing));
+  assert_ptr_equal(missing, &codes[1]);
+  assert_ptr_equal(byoc_runtime_code_find(&backend, "engine"), &codes[1]);
+  assert_null(byoc_runtime_code_find(&backend, "other"));
+  assert_true(byoc_runtime_code_serves(&every_machine, "riscv64-linux-gnu", &missing));
+  const byoc_backend_t none = {.target = "none"};
+  assert_false(byoc_runtime_code_serves(&none, "riscv64-linux-gnu", &missing));
+  assert_null(missing);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),
       cmocka_unit_test(test_the_native_target_takes_the_processor_of_those_before_it),
       cmocka_unit_test(test_values),
       cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_c13_precisions_become_targets),
       cmocka_unit_test(test_schemas),
       cmocka_unit_test(test_out_of_memory),
       cmocka_unit_test(test_random_texts),
       cmocka_unit_test(test_targets_of_this_machine_only_are_left_out_for_another),
       cmocka_unit_test(test_levels_that_this_machine_lacks),
+      cmocka_unit_test(test_features_that_this_machine_lacks),
       cmocka_unit_test(test_no_error_is_stated),
+      cmocka_unit_test(test_archives_are_found_by_triple),
+      cmocka_unit_test(test_all_code_of_a_backend_has_to_be_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,7 +22,12 @@ const opens = (act) => ({ tabindex: 0, onclick: act, onkeydown: (e) => { if (e.k
 
 const native = plan.targets.length - 1;
 const kinds = plan.targets.map((text) => text.split(" ")[0]);
-const labels = kinds.map((kind, t) => (kinds.filter((other) => other === kind).length > 1 ? `${kind}#${t}` : kind));
+// Targets of one kind are told apart by the first option that differs: "cutlass -precision=bf16".
+const labels = kinds.map((kind, t) => {
+  const words = plan.targets[t].split(" "), same = plan.targets.filter((_, other) => kinds[other] === kind).map((text) => text.split(" "));
+  const at = words.findIndex((word, i) => same.some((other) => other[i] !== word));
+  return at > 0 ? `${kind} ${words[at]}` : kind;
+});
 const colours = kinds.map((_, t) => (t === native ? "var(--native)" : `var(--t${t % 8})`));
 
 function costText(cost, source, target) {
@@ -58,7 +63,7 @@ function groupsOf(block) {
   const add = (row, kind, index) => {
     if (row.nodes.some((n) => home[n] !== -1)) return;
     for (const n of row.nodes) home[n] = groups.length;
-    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, moved: row.moved_bytes, energy: row.energy_nj, types: row.types, precision: row.precision, lapse: row.lapse });
+    groups.push({ kind, index, target: row.target, rule: row.rule || "", nodes: row.nodes, cost: row.cost_ns, source: row.source, moved: row.moved_bytes, energy: row.energy_nj, error: row.error, types: row.types, precision: row.precision, lapse: row.lapse });
   };
   block.regions.forEach((region, r) => { if (!region.given_back) add(region, "region", r); });
   block.candidates.forEach((candidate, c) => { if (candidate.chosen && candidate.target === native) add(candidate, candidate.nodes.length > 1 ? "fused" : "alone", c); });

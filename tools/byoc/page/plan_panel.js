@@ -20,6 +20,7 @@ function absencesOf(entry) {
   }).filter((text) => text);
 }
 
+const errorText = (error) => (error === null ? "unusable" : Number((error || 0).toPrecision(2)).toString());
 function placedText(entry) {
   const { group } = entry;
   const parts = [labels[group.target]];
@@ -29,6 +30,7 @@ function placedText(entry) {
   if (group.cost !== undefined) parts.push(costText(group.cost, group.source, group.target));
   if (group.moved) parts.push(`${group.moved.toFixed(0)} bytes moved`);
   if (group.energy) parts.push(`${Number(group.energy.toPrecision(4))} nJ`);
+  if (group.error) parts.push(`error ${errorText(group.error)}`);
   if (group.precision) parts.push(`in ${group.precision}`);
   if (group.types) parts.push(`types ${group.types}`);
   return parts.join(", ") + (group.lapse ? ` (${group.lapse})` : "");
@@ -145,6 +147,28 @@ function rivals() {
       Number.isNaN(value(row)) ? html("div", { class: "gap" }) : bar(value(row) / most || 0, row.isThis)])];
 }
 
+// The fastest plans for each error, and this one: time against the logarithm of the error.
+function tradeOff() {
+  const budget = plan.budget;
+  if (!budget || !budget.curve || budget.curve.length < 2) return [];
+  const W = 300, H = 130, L = 8, B = 18, errors = budget.curve.map((point) => point.error || 0).filter((error) => error > 0);
+  const low = Math.log10(Math.min(...errors)) - 0.5, high = Math.log10(Math.max(...errors, budget.allowed)) + 0.1;
+  const most = budget.curve[0].cost_ns;
+  const x = (error) => L + ((Math.max(low, error > 0 ? Math.log10(error) : low) - low) / (high - low)) * (W - 2 * L);
+  const y = (cost) => 4 + (1 - cost / most) * (H - B - 8);
+  const dot = (point, isThis) => svg("circle", { cx: x(point.error || 0), cy: y(point.cost_ns), r: isThis ? 5 : 3, fill: isThis ? "var(--mark)" : "var(--faint)" },
+    svg("title", {}, document.createTextNode(`error ${errorText(point.error)}: ${costText(point.cost_ns)}`)));
+  const line = budget.curve.map((point, i) => `${i ? "L" : "M"}${x(point.error || 0)},${y(point.cost_ns)}`).join("");
+  const text = (at, anchor, words) => svg("text", { x: at, y: H - 4, "text-anchor": anchor, fill: "var(--faint)", "font-size": 11 }, document.createTextNode(words));
+  return [html("h2", {}, "Time against error"),
+    html("div", {}, `${errorText(budget.promised)} promised, ${errorText(budget.measured)} measured on ${budget.samples} ${budget.generated ? "generated " : ""}inputs, ${errorText(budget.allowed)} allowed`),
+    svg("svg", { width: W, height: H, viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": "Time against error" },
+      svg("path", { d: line, fill: "none", stroke: "var(--faint)" }),
+      svg("line", { x1: x(budget.allowed), x2: x(budget.allowed), y1: 0, y2: H - B, stroke: "var(--edge)", "stroke-dasharray": "3 3" }),
+      ...budget.curve.map((point) => dot(point, false)), dot({ error: budget.measured, cost_ns: sumBlocks("cost_ns") }, true),
+      text(L, "start", "exact"), text(x(budget.allowed), "end", errorText(budget.allowed)))];
+}
+
 function dearest() {
   const groups = [...new Set(drawn.map((entry) => entry.group))].filter((group) => typeof group.cost === "number");
   if (!groups.length) return [];
@@ -189,7 +213,7 @@ function keys() {
 }
 
 function drawPanel() {
-  byId("panel").replaceChildren(...(selected ? details(selected).filter((child) => child) : []), ...legend(), ...rivals(), ...dearest(), ...keys());
+  byId("panel").replaceChildren(...(selected ? details(selected).filter((child) => child) : []), ...legend(), ...rivals(), ...tradeOff(), ...dearest(), ...keys());
 }
 
 // ---- search and keys ----

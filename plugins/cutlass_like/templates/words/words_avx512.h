@@ -73,6 +73,12 @@ static inline vi w_bytes(const uint8_t *p, int64_t n, int64_t stride) {
 static inline vf w_floats(const float *p, int64_t n, int64_t stride) {
   if (stride == 1) return n == LANES ? v_load(p) : v_load_n(p, n);
   const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  if (stride == 2) { // two loads instead of a gather
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << (2 * n - 1)) - 1);
+    const vf low = _mm512_maskz_loadu_ps((__mmask16)mask, p),
+             high = _mm512_maskz_loadu_ps((__mmask16)(mask >> 16), p + 16);
+    return _mm512_permutex2var_ps(low, _mm512_slli_epi32(lane, 1), high);
+  }
   __m512i at = _mm512_mullo_epi32(lane, _mm512_set1_epi32((int)stride));
   return _mm512_mask_i32gather_ps(v_zero(), v_first(n), at, p, 4);
 }

@@ -3,9 +3,11 @@
 // each phase of the strides is a plane of its own (PHASES), and the padding is written out. A kernel tap then reads at
 // one fixed distance (TAPS) from every position. Lanes run over the positions of a plane, whose rows are WIDE long;
 // positions beyond OUT_W are computed too, but not stored. Weights: [GROUPS][panel of CHANNEL_PANEL channels][chunk of
-// CHUNK planes][tap][plane of the chunk][channel of the panel].
+// CHUNK planes][tap][plane of the chunk][channel of the panel]; or those of amx/amx_conv.h.
+//   PLANES         of an image, perhaps with planes of zeros behind those of its channels
+//   WEIGHT_WORDS   of a channel
 enum {
-  FN(planes) = (IN + UNIT - 1) / UNIT,
+  FN(planes) = PLANES,
   FN(positions) = (OUT_H - 1) * WIDE + OUT_W,
   FN(panel) = POSITION_VECTORS * LANES,
   FN(position_panels) = (FN(positions) + FN(panel) - 1) / FN(panel),
@@ -123,7 +125,7 @@ static void FN(block)(const FN(args_t) * args, int32_t *slot, int64_t image, int
   }
   for (int64_t w = first; w < last; ++w) {
     const int64_t channel = w * CHANNEL_PANEL, whole = group * OUT + channel;
-    const int32_t *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * FN(planes) * TAP_COUNT;
+    const int32_t *weights = args->weights + group * WEIGHTS_OF_GROUP + channel * WEIGHT_WORDS;
     const int channel_rest = channel + CHANNEL_PANEL > OUT;
     RESULT_T *output = args->output + (image * OUT + channel) * (int64_t)(OUT_H * OUT_W);
     const RESIDUAL_T *residual =

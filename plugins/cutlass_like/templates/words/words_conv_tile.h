@@ -9,7 +9,6 @@ static void TILE_NAME(const FN(args_t) * args, const int32_t *restrict data, con
   for (int i = 0; i < TILE_ROWS; ++i)
 #pragma GCC unroll 8
     for (int j = 0; j < TILE_VECTORS; ++j) sum[i][j] = (SUM_T){0};
-  enum { PLANES = (IN + UNIT - 1) / UNIT };
   for (int64_t plane = 0; plane < PLANES; plane += CHUNK, data += (int64_t)CHUNK * PLANE) {
     const int64_t planes = PLANES - plane < CHUNK ? PLANES - plane : CHUNK;
     for (int t = 0; t < TAP_COUNT; ++t) {
