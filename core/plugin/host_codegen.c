@@ -438,6 +438,17 @@ static int32_t report_precision(byoc_codegen_t *codegen, const byoc_function_t *
   return byoc_session_settle(codegen, byoc_diag_out_of_memory(&diag), &diag);
 }
 
+static int32_t add_report(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report) {
+  byoc_diag_t diag = {0};
+  byoc_report_t read;
+  byoc_status_t status = byoc_abi_read(report, byoc_abi_of(byoc_report_t), "the report", &read, &diag);
+  if (status == BYOC_OK) {
+    status = byoc_session_add_report(codegen, function, &read, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "the report '%.64s'", read.name);
+  }
+  return byoc_session_settle(codegen, status, &diag);
+}
+
 const byoc_codegen_api_t *byoc_host_codegen_api(void) {
   static const byoc_codegen_api_t api = {
       .header = BYOC_HEADER(byoc_codegen_api_t, 1),
@@ -467,6 +478,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .cpu_vendor = cpu_vendor,
       .report_precision = report_precision,
       .decline_nodes = decline_nodes,
+      .add_report = add_report,
   };
   return &api;
 }

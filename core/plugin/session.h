@@ -6,6 +6,12 @@
 
 #include "core/plugin/codegen.h"
 
+// A report, about one function or (index -1) about all.
+typedef struct byoc_session_note_t {
+  const char *name, *json;
+  int64_t index;
+} byoc_session_note_t;
+
 struct byoc_codegen_t {
   byoc_graph_module_t *module;
   const byoc_target_t *target;
@@ -20,10 +26,12 @@ struct byoc_codegen_t {
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
-  bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
-  byoc_diag_t hook_error;                    // from api->error
-  byoc_diag_t failure; // of the first call that makes the run fail, even if the hook returns success
-  byoc_diag_t last;    // of the last failed call from which the hook may recover
+  BYOC_VECTOR(byoc_session_note_t) reports;
+  uint64_t report_bytes;  // of their content
+  bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
+  byoc_diag_t hook_error; // from api->error
+  byoc_diag_t failure;    // of the first call that makes the run fail, even if the hook returns success
+  byoc_diag_t last;       // of the last failed call from which the hook may recover
 };
 
 // The index of a function that this run is to implement; otherwise -1.
@@ -73,6 +81,12 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- session_reports.c: what a vendor wants seen ----
+byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_function_t *function,
+                                      const byoc_report_t *report, byoc_diag_t *diag);
+// Makes modules of this run of the reports, except those about functions that were declined.
+byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- session_device.c: drivers, device code and launches ----
 byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver_module_t *driver, byoc_diag_t *diag);

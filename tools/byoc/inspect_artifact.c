@@ -11,6 +11,7 @@
 #include "core/ir/dim_names.h"
 #include "core/ir/text_parts.h"
 #include "core/loader/artifact_file.h"
+#include "reports.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
 
@@ -302,6 +303,7 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   if (weights_file != NULL) byoc_string_appendf(&out, ", in the weights file '%s'", weights_file);
   byoc_string_append(&out, "\n");
   print_devices(json_object_get(root, "devices"), &out);
+  byoc_reports_append_list(json_object_get(root, "reports"), &out);
   if (json_object_get(root, "rank_count") != NULL) {
     byoc_string_appendf(&out, "rank %lld of %lld\n", (long long)integer_of(root, "rank"),
                         (long long)integer_of(root, "rank_count"));
@@ -360,14 +362,28 @@ static byoc_status_t read_description(const byoc_artifact_file_t *file, const by
                    : refuse_name(description->root, "entry", "entries", place->entry, "one model", diag);
 }
 
-byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place, bool as_json,
-                                    byoc_diag_t *diag) {
+static byoc_status_t print_report(const description_t *description, const char *name, byoc_diag_t *diag) {
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  byoc_status_t status = byoc_reports_append_named(json_object_get(description->root, "reports"), name, &out, diag);
+  if (status == BYOC_OK) status = byoc_print_text(&out, diag);
+  byoc_string_deinit(&out);
+  return status;
+}
+
+static byoc_status_t print_view(const description_t *description, const byoc_inspect_view_t *view, byoc_diag_t *diag) {
+  if (view->report != NULL) return print_report(description, view->report, diag);
+  return view->as_json ? print_as_json(description, diag) : print_as_text(description, diag);
+}
+
+byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place,
+                                    const byoc_inspect_view_t *view, byoc_diag_t *diag) {
   byoc_artifact_file_t file;
   BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
   description_t description = {0};
   byoc_arena_init(&description.arena, byoc_allocator_system());
   byoc_status_t status = read_description(&file, place, diag, &description);
-  if (status == BYOC_OK) status = as_json ? print_as_json(&description, diag) : print_as_text(&description, diag);
+  if (status == BYOC_OK) status = print_view(&description, view, diag);
   description_deinit(&description);
   byoc_artifact_file_close(&file);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "inspecting '%s'", path);

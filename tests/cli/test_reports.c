@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What backends show of themselves, by the target reporter (tests/plugins): reports in artifacts and pages.
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/file.h"
+#include "tests/support/command.h"
+
+#define GOOD     "BYOC_PLUGIN_PATH=" BYOC_TEST_BUILD_DIR "/tests/plugins/good "
+#define REPORTER "--target 'reporter; c' --plan greedy --check-budget 0 "
+
+static void write_file(const char *path, const char *text) {
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write(path, text, strlen(text), &diag), &diag);
+}
+
+static void write_model(void) {
+  write_file("model.byoc", "module {\n"
+                           "  func @main(%x : f32[4,8]) -> (%y : f32[4,8]) {\n"
+                           "    %s = Softmax@13(%x) : f32[4,8]\n"
+                           "    %n = Neg@13(%s) : f32[4,8]\n"
+                           "    %r = Relu@14(%n) : f32[4,8]\n"
+                           "    %y = Softmax@13(%r) : f32[4,8]\n"
+                           "    return %y\n"
+                           "  }\n"
+                           "}\n");
+}
+
+static void test_reports_are_listed_and_printed(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "-o model.so");
+  byoc_test_shell(0, "byoc inspect model.so");
+  byoc_test_printed("report schedule: json, 30 bytes, by 'reporter -lie=none -decline=0 -page=\"\"' about reporter_0 "
+                    "(Neg+Relu)\n");
+  byoc_test_printed("report log: text, 38 bytes, by 'reporter");
+  byoc_test_printed("report chip: html, 33 bytes, by 'reporter");
+  byoc_test_shell(0, "byoc inspect model.so --report log");
+  byoc_test_printed("scheduled <b>2</b> steps\nin 12 cycles\n");
+  byoc_test_shell(0, "byoc inspect model.so --report chip");
+  byoc_test_printed("<table><tr><th>units</th><td>4</td></tr></table>\n");
+  byoc_test_shell(0, "byoc inspect model.so --report schedule");
+  byoc_test_printed("{\"cycles\": 12, \"</script>\": 1}\n");
+  byoc_test_shell(2, "byoc inspect model.so --report nothing");
+  byoc_test_printed("it has no report 'nothing'; it has schedule, log, chip");
+  byoc_test_shell(2, "byoc inspect model.byoc --report log");
+  byoc_test_printed("--report is for artifacts; this is a model");
+  byoc_test_shell(0, "byoc inspect model.so --json | grep -c '\"report\": \"schedule\"'");
+  byoc_test_printed("1\n");
+  // Reports are no code: they change no result and no hash of it.
+  byoc_test_shell(0,
+                  "byoc run model.so --random > got.txt && byoc run model.byoc --target c --random | diff got.txt -");
+}
+
+// A report of a function that the backend declines says nothing about the artifact.
+static void test_reports_of_declined_functions_are_dropped(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc --target 'reporter -decline; c' --plan greedy -o model.so");
+  byoc_test_shell(0, "byoc inspect model.so | grep -c '^report schedule'; byoc inspect model.so | grep '^report'");
+  byoc_test_printed("0\n");
+  byoc_test_printed("report log: ");
+}
+
+// The text of a host program keeps reports.
+static void test_reports_in_text(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER
+                          "--emit host --constants > model.host && byoc build model.host -o text.so");
+  byoc_test_shell(0, "byoc inspect text.so --report schedule");
+  byoc_test_printed("{\"cycles\": 12, \"</script>\": 1}\n");
+}
+
+// Pages show them; what could run or load something is not there.
+static void test_reports_on_pages(void **state) {
+  (void)state;
+  write_model();
+  write_file("hostile.html", "<p>kept<script>alert(1)</script><img src=x onerror=alert(2)></p>"
+                             "<a href='javascript:alert(3)'>link</a><div style='background:url(//evil.example)'>box"
+                             "</div></div></section></details></body><iframe src=//evil.example></iframe>");
+  byoc_test_shell(0, GOOD "byoc build model.byoc --target 'reporter -page=hostile.html; c' --plan greedy --profile "
+                          "-o model.so --html build.html");
+  byoc_test_shell(0, GOOD "byoc explain model.byoc --target 'reporter -page=hostile.html; c' --plan greedy "
+                          "--html explain.html");
+  byoc_test_printed("report chip: html, ");
+  byoc_test_shell(0, "byoc profile model.so --runs 1 --warm-up 0 --html profile.html");
+  static const char *const pages[] = {"build.html", "explain.html", "profile.html"};
+  for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); ++i) {
+    byoc_test_shell(0, "grep -c '<div class=\"report\"><p>kept</p>link<div>box</div></div>' %s", pages[i]);
+    byoc_test_shell(0, "grep -c 'scheduled &lt;b&gt;2&lt;/b&gt; steps' %s", pages[i]);
+    byoc_test_shell(0, "grep -c '&quot;&lt;/script&gt;&quot;: 1' %s", pages[i]);
+    byoc_test_shell(1, "grep -E 'alert|evil.example|onerror|javascript:' %s", pages[i]);
+  }
+  byoc_test_shell(0, GOOD "byoc build model.byoc -v --target 'reporter -page=hostile.html; c' --plan greedy -o v.so");
+  byoc_test_printed("pages leave out 5 parts of the report 'chip' that reports cannot have; the first is <script>");
+  // A saved plan has no reports, because nothing was generated for it.
+  byoc_test_shell(
+      0, GOOD
+      "byoc explain model.byoc --target 'reporter; c' --plan greedy --save-plan plan.json && byoc explain plan.json "
+      "--html saved.html && ! grep -q 'scheduled' saved.html");
+}
+
+// A wrong report ends the build with a sentence, even if the hook ignores the status.
+static void test_wrong_reports(void **state) {
+  (void)state;
+  static const struct {
+    const char *lie, *said;
+  } cases[] = {
+      {"null", "the report is NULL"},
+      {"no_name", "the report lacks 'name', which byoc_report_t requires"},
+      {"bad_name", "its name is not 1 to 64 letters, digits and . _ -"},
+      {"long_name", "its name is not 1 to 64 letters, digits and . _ -"},
+      {"bad_kind", "the report 'lie': its kind is 77, which byoc does not know"},
+      {"empty", "the report 'lie': it has 0 bytes, and may have 1 to 1048576"},
+      {"huge", "the report 'lie': it has 1073741824 bytes, and may have 1 to 1048576"},
+      {"control", "the report 'lie': its byte 1, counted from 0, is a control character"},
+      {"not_utf8", "the report 'lie': its byte 2, counted from 0, is not UTF-8"},
+      {"not_json", "the report 'lie': it is not JSON: "},
+      {"stranger", "the report 'lie': it is about a function that is not one of this run"},
+      {"many", "the report 'many': there are 256 reports already"},
+      {"all_huge", "the report 'many': with its 1048576 bytes all reports of this run have more than 4194304"},
+  };
+  write_model();
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_test_shell(1,
+                    GOOD "byoc build model.byoc --target 'reporter -lie=%s; c' --plan greedy --check-budget 0 "
+                         "-o wrong.so",
+                    cases[i].lie);
+    byoc_test_printed(cases[i].said);
+    byoc_test_printed("target 'reporter' (plugin demo_reporter 1.0)");
+  }
+  byoc_test_shell(1, "test -e wrong.so");
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_reports_are_listed_and_printed),
+      cmocka_unit_test(test_reports_of_declined_functions_are_dropped),
+      cmocka_unit_test(test_reports_in_text),
+      cmocka_unit_test(test_reports_on_pages),
+      cmocka_unit_test(test_wrong_reports),
+  };
+  return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
+}
