@@ -75,6 +75,8 @@ struct byoc_runtime_module_t {
 
   // JSON, ENGINE, DEVICE: the chip that it is for, in its backend's words (byoc_json_module_t.fits); NULL: any
   const char *fits;
+  // ENGINE, DRIVER: the schema of their run-time options (core/module/runtime_options.h); NULL: none
+  const char *runtime_options;
   // C_SOURCE
   const char *source, *compiler; // compiler NULL: the compiler of the host
   BYOC_VECTOR(const char *) flags;

@@ -88,6 +88,10 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
 // Makes modules of this run of the reports, except those about functions that were declined.
 byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
 
+// ---- session_options.c: run-time options of engines and drivers ----
+byoc_status_t byoc_session_declare_options(byoc_codegen_t *session, const char *owner, const byoc_option_t *options,
+                                           uint32_t count, uint32_t stride, byoc_diag_t *diag);
+
 // ---- session_device.c: drivers, device code and launches ----
 byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver_module_t *driver, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_device_module(byoc_codegen_t *session, const byoc_device_code_module_t *code,

@@ -14,6 +14,7 @@
 #include "core/runtime/container.h"
 #include "core/runtime/device.h"
 #include "core/runtime/isa_level.h"
+#include "core/runtime/option.h"
 #include "core/runtime/relation.h"
 #include "core/runtime/trace.h"
 #include "core/runtime/weights.h"
@@ -42,6 +43,8 @@ typedef struct byoc_model_engine_t {
   const byoc_engine_function_t *functions;
   const byoc_engine_blob_t *blobs;
   uint32_t function_count, blob_count;
+  const byoc_runtime_option_row_t *options; // those that a context may set; NULL: none
+  uint32_t option_count;
   const char *const *fits; // what each function, and then the blobs, fit, or NULL (core/runtime/fit.h); NULL: none says
 } byoc_model_engine_t;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backends show of themselves, by the target reporter (tests/plugins): reports in artifacts and pages.
+// What backends show of themselves, and let users set, by the targets reporter and simdev (tests/plugins): reports in
+// artifacts and pages, and run-time options.
 #include <stdio.h>
 #include <string.h>
 
@@ -31,8 +32,7 @@ static void test_reports_are_listed_and_printed(void **state) {
   write_model();
   byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "-o model.so");
   byoc_test_shell(0, "byoc inspect model.so");
-  byoc_test_printed("report schedule: json, 30 bytes, by 'reporter -lie=none -decline=0 -page=\"\"' about reporter_0 "
-                    "(Neg+Relu)\n");
+  byoc_test_printed("report schedule: json, 30 bytes, by 'reporter");
   byoc_test_printed("report log: text, 38 bytes, by 'reporter");
   byoc_test_printed("report chip: html, 33 bytes, by 'reporter");
   byoc_test_shell(0, "byoc inspect model.so --report log");
@@ -133,6 +133,130 @@ static void test_wrong_reports(void **state) {
   byoc_test_shell(1, "test -e wrong.so");
 }
 
+// ---- run-time options ----
+
+#define SAID      "BYOC_TEST_SAYS=$PWD/said.txt "
+#define DEFAULTS  "power='1' 1 0\nmode='careful' 1 0\nclock='1.5' 0 1.5\ntrace='0' 0 0\nlabel='' 0 0\n"
+#define SET_THREE "--runtime-option power=3 --runtime-option reporter.mode=fast --runtime-option clock=2.25 "
+
+static void test_options_are_listed(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "-o model.so && byoc inspect model.so");
+  byoc_test_printed("option reporter.power: int 0..3, default 1: the power mode\n"
+                    "option reporter.mode: choice fast|careful, default careful\n"
+                    "option reporter.clock: float 0.5..2.5, default 1.5: GHz\n"
+                    "option reporter.trace: bool, default 0\n"
+                    "option reporter.label: string, default \"\"\n");
+  byoc_test_shell(0, "byoc inspect model.so --json | grep -c '\"owner\": \"reporter\"'");
+  byoc_test_printed("5\n");
+  // An option of the target of that name gives the default.
+  byoc_test_shell(0, GOOD "byoc build model.byoc --target 'reporter -power=2; c' --plan greedy --check-budget 0 "
+                          "-o two.so && byoc inspect two.so");
+  byoc_test_printed("option reporter.power: int 0..3, default 2: the power mode\n");
+  byoc_test_shell(1, GOOD "byoc build model.byoc --target 'reporter -power=7; c' --plan greedy --check-budget 0 "
+                          "-o seven.so");
+  byoc_test_printed(
+      "the run-time options of 'reporter': the default of option 'power': option '-power' takes an integer "
+      "from 0 to 3, not '7'");
+}
+
+// Each way of running passes them to the engine, which gets texts and numbers.
+static void test_options_reach_the_engine(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "--profile -o model.so && " GOOD
+                          "byoc build model.byoc " REPORTER
+                          "--emit host --constants > model.host && byoc build model.host -o text.so");
+  static const char *const commands[] = {"byoc run model.so --random", "byoc run text.so --random",
+                                         "byoc bench model.so --runs 1", "byoc profile model.so --runs 1",
+                                         GOOD "byoc run model.byoc " REPORTER "--evaluate --random"};
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    byoc_test_shell(0, "rm -f said.txt; " SAID "%s > /dev/null; cat said.txt", commands[i]);
+    byoc_test_printed(DEFAULTS);
+    byoc_test_shell(0, "rm -f said.txt; " SAID "%s " SET_THREE "> /dev/null; cat said.txt", commands[i]);
+    byoc_test_printed("power='3' 3 0\nmode='fast' 0 0\nclock='2.25' 0 2.25\ntrace='0' 0 0\nlabel='' 0 0\n");
+  }
+  // The last value of a name counts.
+  byoc_test_shell(
+      0, "rm -f said.txt; " SAID "byoc run model.so --random --runtime-option power=3 --runtime-option "
+         "reporter.power=0 --runtime-option trace=true --runtime-option 'label=a=b' > /dev/null; cat said.txt");
+  byoc_test_printed("power='0' 0 0\nmode='careful' 1 0\nclock='1.5' 0 1.5\ntrace='true' 1 0\nlabel='a=b' 0 0\n");
+}
+
+static void test_wrong_options(void **state) {
+  (void)state;
+  static const struct {
+    const char *word, *said;
+  } cases[] = {
+      {"powr=3", "there is no run-time option 'powr'; there are reporter.power, reporter.mode, reporter.clock, "
+                 "reporter.trace, reporter.label\n"},
+      {"other.power=3", "there is no run-time option 'other.power'; there are reporter.power, "},
+      {"power=4", "the run-time option 'reporter.power' takes an integer from 0 to 3, not '4'"},
+      {"power=", "the run-time option 'reporter.power' takes an integer from 0 to 3, not ''"},
+      {"power=1x", "the run-time option 'reporter.power' takes an integer from 0 to 3, not '1x'"},
+      {"power=99999999999999999999", "takes an integer from 0 to 3, not '99999999999999999999'"},
+      {"mode=slow", "the run-time option 'reporter.mode' takes one of fast|careful, not 'slow'"},
+      {"mode=", "the run-time option 'reporter.mode' takes one of fast|careful, not ''"},
+      {"clock=nan", "the run-time option 'reporter.clock' takes a number from 0.5 to 2.5, not 'nan'"},
+      {"clock=9", "the run-time option 'reporter.clock' takes a number from 0.5 to 2.5, not '9'"},
+      {"trace=yes", "the run-time option 'reporter.trace' takes 0, 1, false or true, not 'yes'"},
+      {"label=123456789", "the run-time option 'reporter.label' takes at most 8 bytes, not '123456789'"},
+  };
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "-o model.so");
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_test_shell(2, "byoc run model.so --random --runtime-option %s", cases[i].word);
+    byoc_test_printed(cases[i].said);
+    byoc_test_shell(2, GOOD "byoc run model.byoc " REPORTER "--evaluate --random --runtime-option %s", cases[i].word);
+    byoc_test_printed(cases[i].said);
+  }
+  byoc_test_shell(2, "byoc run model.so --random --runtime-option power");
+  byoc_test_printed("--runtime-option takes NAME=VALUE, not 'power'");
+  byoc_test_shell(0, "byoc build model.byoc --target c -o plain.so");
+  byoc_test_shell(2, "byoc run plain.so --random --runtime-option power=3");
+  byoc_test_printed("there is no run-time option 'power'; there are none\n");
+}
+
+// A driver gets them when its device is opened; the caller's numbers are in the device's time stamps.
+static void test_options_reach_the_driver(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0,
+                  GOOD "byoc build model.byoc --target 'simdev; c' --plan greedy --check-budget 0 --profile -o sim.so");
+  byoc_test_shell(0, "byoc inspect sim.so");
+  byoc_test_printed("option sim.stamp: int 0..1000000000, default 0: nanoseconds that each command takes, 0: as it is\n"
+                    "option sim.power: choice low|high, default high: the power mode\n");
+  byoc_test_shell(0, "byoc profile sim.so --runs 2 --warm-up 0 --runtime-option sim.stamp=12345000 | grep -c 12345.00");
+  byoc_test_shell(0, GOOD "byoc run model.byoc --target 'simdev; c' --plan greedy --check-budget 0 --evaluate --random "
+                          "--runtime-option stamp=7");
+  byoc_test_shell(2, "byoc run sim.so --random --runtime-option stam=7");
+  byoc_test_printed("there is no run-time option 'stam'; there are sim.stamp, sim.power\n");
+}
+
+static void test_wrong_declarations(void **state) {
+  (void)state;
+  static const struct {
+    const char *lie, *said;
+  } cases[] = {
+      {"option_owner", "the run-time options of 'nobody': no engine and no driver of this name was added"},
+      {"option_null", "the run-time options of 'reporter': an option is NULL"},
+      {"option_huge", "the run-time options of 'reporter': 4294967295 options are declared; 1 to 64 may be"},
+      {"option_cpu", "option 0: its type is CPU, which is for targets"},
+      {"option_twice", "option 'power' is declared twice"},
+      {"option_default", "the default of option 'other': option '-other' takes an integer from 0 to 3, not '4'"},
+      {"option_name", "the run-time options of 'reporter': option 0: its name "},
+      {"option_again", "it has other options, or other defaults, by target 'reporter"},
+      {"option_stride", "the run-time options of 'reporter': "},
+  };
+  write_model();
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_test_shell(1, GOOD "byoc build model.byoc --target 'reporter -lie=%s; c' --plan greedy -o wrong.so",
+                    cases[i].lie);
+    byoc_test_printed(cases[i].said);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reports_are_listed_and_printed),
@@ -140,6 +264,11 @@ int main(void) {
       cmocka_unit_test(test_reports_in_text),
       cmocka_unit_test(test_reports_on_pages),
       cmocka_unit_test(test_wrong_reports),
+      cmocka_unit_test(test_options_are_listed),
+      cmocka_unit_test(test_options_reach_the_engine),
+      cmocka_unit_test(test_wrong_options),
+      cmocka_unit_test(test_options_reach_the_driver),
+      cmocka_unit_test(test_wrong_declarations),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

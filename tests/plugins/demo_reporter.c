@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes Relu(Neg(x)) for an engine (reporter_engine.c), and shows what it knows of it: reports about a function and
-// about all. Its option -lie makes it hand over what the host has to refuse.
+// about all. It declares options of the engine. Its option -lie makes it hand over what the host has to refuse.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY("demo_reporter", "1.0", "reporter", "Relu of Neg by an engine that shows what it does");
+BYOC_PLUGIN_IDENTITY_NEEDS("demo_reporter", "1.0", "reporter", "Relu of Neg by an engine that shows what it does", 5);
 
 extern BYOC_PACKED const byoc_engine_t reporter_engine;
 static const byoc_host_t *host;
@@ -19,7 +19,9 @@ static int32_t accept(void *self, byoc_region_t *region) {
              : host->region->decline(region, "the element type is not f32");
 }
 
-#define LIES "none|null|no_name|bad_name|long_name|bad_kind|empty|huge|control|not_utf8|not_json|stranger|many|all_huge"
+#define LIES                                                                                                           \
+  "none|null|no_name|bad_name|long_name|bad_kind|empty|huge|control|not_utf8|not_json|stranger|many|all_huge|"         \
+  "option_owner|option_null|option_huge|option_cpu|option_twice|option_default|option_name|option_again|option_stride"
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "lie",
@@ -31,8 +33,57 @@ static const byoc_option_t options[] = {
      .name = "decline",
      .type = BYOC_OPTION_BOOL,
      .help = "decline each function after a report about it"},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "power", .type = BYOC_OPTION_INT, .default_value = "1"},
     {.header = BYOC_HEADER(byoc_option_t, 1), .name = "page", .type = BYOC_OPTION_STRING, .help = "a file of HTML"},
 };
+
+// ---- run-time options ----
+
+static const byoc_option_t runtime_options[] = {
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "power",
+     .type = BYOC_OPTION_INT,
+     .maximum = 3,
+     .help = "the power mode"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "mode",
+     .type = BYOC_OPTION_CHOICE,
+     .choices = "fast|careful",
+     .default_value = "careful"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "clock",
+     .type = BYOC_OPTION_FLOAT,
+     .default_value = "1.5",
+     .minimum_f64 = 0.5,
+     .maximum_f64 = 2.5,
+     .help = "GHz"},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "trace", .type = BYOC_OPTION_BOOL},
+    {.header = BYOC_HEADER(byoc_option_t, 1), .name = "label", .type = BYOC_OPTION_STRING, .maximum = 8},
+};
+enum { RUNTIME_OPTIONS = sizeof(runtime_options) / sizeof(runtime_options[0]) };
+
+static int32_t declare(byoc_codegen_t *codegen, const char *owner, const byoc_option_t *declared, uint32_t count,
+                       uint32_t stride) {
+  return host->codegen->declare_runtime_options(codegen, owner, declared, count, stride);
+}
+
+static void lie_about_options(byoc_codegen_t *codegen, const char *what) {
+  const uint32_t stride = sizeof(byoc_option_t);
+  byoc_option_t two[2] = {runtime_options[0], runtime_options[0]};
+  if (strcmp(what, "option_owner") == 0) (void)declare(codegen, "nobody", two, 1, stride);
+  if (strcmp(what, "option_null") == 0) (void)declare(codegen, "reporter", NULL, 1, stride);
+  if (strcmp(what, "option_huge") == 0) (void)declare(codegen, "reporter", two, UINT32_MAX, stride);
+  if (strcmp(what, "option_twice") == 0) (void)declare(codegen, "reporter", two, 2, stride);
+  if (strcmp(what, "option_stride") == 0) (void)declare(codegen, "reporter", two, 2, 3);
+  if (strcmp(what, "option_again") == 0) (void)declare(codegen, "reporter", two, 1, stride);
+  two[0].name = "other";
+  two[0].type = strcmp(what, "option_cpu") == 0 ? BYOC_OPTION_CPU : BYOC_OPTION_INT;
+  two[0].default_value = strcmp(what, "option_default") == 0 ? "4" : NULL;
+  if (strcmp(what, "option_name") == 0) two[0].name = "a.b\n";
+  if (strcmp(what, "option_cpu") == 0 || strcmp(what, "option_default") == 0 || strcmp(what, "option_name") == 0) {
+    (void)declare(codegen, "reporter", two, 1, stride);
+  }
+}
 
 // ---- reports ----
 
@@ -134,6 +185,10 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
                                        .in_process = &reporter_engine};
   const int declines = (int)host->target->option_int(api->target(codegen), "decline");
   int32_t status = api->add_engine(codegen, &engine);
+  if (status == BYOC_OK) {
+    status = declare(codegen, "reporter", runtime_options, RUNTIME_OPTIONS, sizeof(runtime_options[0]));
+  }
+  if (status == BYOC_OK) lie_about_options(codegen, host->target->option_string(api->target(codegen), "lie"));
   for (uint64_t i = 0; i < api->function_count(codegen) && status == BYOC_OK; ++i) {
     status = answer(codegen, api->function_at(codegen, i), declines);
   }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of demo_reporter: the larger of -x and 0, on f32, in two steps.
+// The engine of demo_reporter: the larger of -x and 0, on f32, in two steps. $BYOC_TEST_SAYS is a file to which it
+// appends the values of its options.
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "byoc/engine.h"
@@ -8,11 +11,24 @@ typedef struct engine_t {
   const byoc_runtime_t *runtime;
 } engine_t;
 
+static void say_options(const byoc_engine_init_t *init) {
+  const char *path = getenv("BYOC_TEST_SAYS");
+  const int has_options = init->struct_size >= offsetof(byoc_engine_init_t, reserved_options);
+  FILE *file = path != NULL && has_options ? fopen(path, "a") : NULL;
+  if (file == NULL) return;
+  for (uint32_t i = 0; i < init->option_count; ++i) {
+    const byoc_runtime_option_t *option = &init->options[i];
+    fprintf(file, "%s='%s' %lld %g\n", option->name, option->text, (long long)option->integer, option->real);
+  }
+  fclose(file);
+}
+
 static int32_t create(const byoc_engine_init_t *init, void **out_instance) {
   engine_t *engine = calloc(1, sizeof(*engine));
   *out_instance = engine;
   if (engine == NULL) return BYOC_OUT_OF_MEMORY;
   engine->runtime = init->runtime;
+  say_options(init);
   return BYOC_OK;
 }
 

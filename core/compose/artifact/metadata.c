@@ -144,7 +144,7 @@ static json_t *constants_json(const byoc_data_layout_t *layout) {
 void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher) {
   const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
                          module->engine_symbol, module->packed_symbol, module->engine_name};
-  const char *device_texts[] = {module->driver_symbol, module->driver_name, module->fits};
+  const char *device_texts[] = {module->driver_symbol, module->driver_name, module->fits, module->runtime_options};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     byoc_hasher_update_string(hasher, texts[i] != NULL ? texts[i] : "");
   }
@@ -436,6 +436,7 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
             set(root, "constants", constants_json(layout)) &&
             (options->initializer_count == 0 || set(root, "initializers", initializers_json(options, layout))) &&
             set(root, "modules", modules_json(program)) && byoc_compose_set_reports(root, program->module) &&
+            byoc_compose_set_runtime_options(root, program) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)) &&
                                           set(root, "rank_build", build_json(program->rank_build)))) &&

@@ -51,8 +51,10 @@ struct byoc_evaluator_t {
   size_t before_edge_bytes;
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
-  void **engine_instances; // parallel to program->engines
-  byoc_frame_t frame;      // cells by buffer index; results and strings of the last run
+  void **engine_instances;                // parallel to program->engines
+  byoc_runtime_option_t **engine_options; // the same
+  byoc_runtime_values_t values;           // of run-time options; while it is prepared
+  byoc_frame_t frame;                     // cells by buffer index; results and strings of the last run
   const byoc_host_device_tables_t *device_tables;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
