@@ -91,6 +91,31 @@ static void run_in_parts(void *self, byoc_parallel_body_t body, void *argument, 
   context->shared.runtime.parallel_for(self, byoc_stop_run_parts, &parts, count, grain);
 }
 
+static uint32_t wanted(void *self) {
+  return byoc_reporter_wanted(&((byoc_model_context_t *)self)->shared.reporter);
+}
+
+// A function that fails with this status has its reason.
+static int32_t tell(byoc_model_context_t *context, int32_t status) {
+  if (status != BYOC_OK) set_error(context, context->shared.reporter.reason);
+  return status;
+}
+
+static int32_t report_step(void *self, const char *name, uint64_t duration_ns) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_step(&context->shared.reporter, name, duration_ns));
+}
+
+static int32_t report_counter(void *self, const char *name, const char *unit, double value) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_counter(&context->shared.reporter, name, unit, value));
+}
+
+static int32_t report_tensor(void *self, const char *name, const DLTensor *tensor) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_tensor(&context->shared.reporter, name, tensor));
+}
+
 static int32_t is_ending(void *self) {
   return byoc_stop_status(&((byoc_model_context_t *)self)->stop) != BYOC_OK;
 }
@@ -192,7 +217,11 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
                               .parallel_for = run_alone,
                               .set_error = set_error,
                               .allocate = allocate_text,
-                              .keep = keep};
+                              .keep = keep,
+                              .wanted = wanted,
+                              .report_step = report_step,
+                              .report_counter = report_counter,
+                              .report_tensor = report_tensor};
   char message[256];
   if (byoc_collectives_init(&context->collectives, options->communicator, context->model->rank_count,
                             context->model->rank, &runtime->communicator, message, sizeof(message)) != BYOC_OK) {
@@ -417,6 +446,7 @@ static int32_t open_devices(byoc_model_context_t *context, const byoc_context_op
   int32_t status = byoc_devices_create(context->model->on_devices, &shared->runtime, options->queues,
                                        options->queue_count, values_of(options), &shared->devices);
   shared->runtime.has_devices = status == BYOC_OK;
+  if (status == BYOC_OK) shared->devices->reporter = &shared->reporter;
   if (status == BYOC_OK) return BYOC_OK;
   if (!context->model->on_devices->has_fallback) {
     return create_error(status, "%s", byoc_model_reason(context, status));

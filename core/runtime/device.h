@@ -158,6 +158,7 @@ typedef struct byoc_open_command_t {
   byoc_device_buffer_t *lent;
   uint32_t first_handle;     // in byoc_devices_t.handles: the handles of the events that it may signal
   byoc_device_event_t *last; // the event that it signalled last in this run, or NULL
+  uint64_t host_ns;          // in a profiled run: the host's time for it since the last report
 } byoc_open_command_t;
 
 typedef struct byoc_open_device_t {
@@ -230,7 +231,8 @@ typedef struct byoc_devices_t {
   const byoc_runtime_t *outer;
   byoc_profile_sink_t profile; // of this run; NULL: not asked for
   void *profile_argument;
-  char reason[512]; // the last message of a driver
+  struct byoc_reporter_t *reporter; // of counters (core/runtime/report.h); NULL: none
+  char reason[512];                 // the last message of a driver
 } byoc_devices_t;
 
 // Opens devices, allocates memory, copies constants, loads code and makes queues and events. On failure *out_devices is

@@ -93,7 +93,7 @@ typedef struct byoc_runtime_t {
   // ---- what a function shows of itself (since minor 5) ----
   // Each of these may be NULL, or beyond struct_size. They may be called during a call of a packed function or of an
   // engine, on the thread that was called. Texts and data are read before they return. Each returns BYOC_OK, also if
-  // nobody wants what is reported; BYOC_INVALID_ARGUMENT for what cannot be shown (no name, a name or a unit that is
+  // nobody wants what is reported; BYOC_INVALID_DATA for what cannot be shown (no name, a name or a unit that is
   // longer than BYOC_REPORTED_NAME_BYTES or is not printable UTF-8, a counter that is NaN or infinite, a tensor that is
   // not dense in the host's memory, or too many of them): the run then ends with an error that says so; or
   // BYOC_OUT_OF_MEMORY.

@@ -257,6 +257,101 @@ static void test_wrong_declarations(void **state) {
   }
 }
 
+// ---- counters and steps ----
+
+static void test_counters_are_shown(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "--profile -o model.so");
+  byoc_test_shell(0, "byoc profile model.so --runs 3 --warm-up 1 --json p.json --trace t.json --html p.html");
+  byoc_test_printed("counters of its backend, in a run\n");
+  byoc_test_printed("256 bytes moved, 71.5 % utilisation, 1.50 us device_time\n");
+  byoc_test_printed("  neg                                    100 cycles\n");
+  byoc_test_printed("  relu                                   50 cycles\n");
+  byoc_test_shell(0, "tr -d ' \\n' < p.json | grep -c '\"nodes\":\\[{\"name\":\"neg\",\"median_us\":0.1,[^]]*"
+                     "\"counters\":\\[{\"name\":\"cycles\",\"unit\":\"\",\"value\":100'");
+  byoc_test_shell(0, "tr -d ' \\n' < p.json | grep -c '{\"name\":\"moved\",\"unit\":\"bytes\",\"value\":256'");
+  byoc_test_shell(0, "grep -c '<td>256 bytes moved, 71.5 %% utilisation, 1.50 us device_time' p.html");
+  byoc_test_shell(0, "grep -c '\"cycles\":100' t.json && grep -c '\"utilisation\":71.5' t.json");
+  // An artifact that is not profiled asks for nothing.
+  byoc_test_shell(0, "BYOC_TEST_LIE=nan byoc run model.so --random");
+}
+
+// The device's own time stands beside the time that the host took for the command.
+static void test_counters_of_devices(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0,
+                  GOOD "byoc build model.byoc --target 'simdev; c' --plan greedy --check-budget 0 --profile -o sim.so");
+  byoc_test_shell(0, "byoc profile sim.so --runs 2 --warm-up 0 --runtime-option stamp=12345000 --json p.json");
+  byoc_test_printed(" us host_time, 12345000 cycles, 50 % utilisation\n");
+  byoc_test_shell(1, "BYOC_SIM=nan byoc profile sim.so --runs 1 --warm-up 0");
+  byoc_test_printed("' reports the counter 'utilisation' as nan");
+  byoc_test_shell(0, "BYOC_SIM=nan byoc run sim.so --random");
+}
+
+static void test_wrong_counters(void **state) {
+  (void)state;
+  static const struct {
+    const char *lie, *said;
+  } cases[] = {
+      {"null_counter", "the run failed: the function 'reporter_0' reports a counter without a name\n"},
+      {"null_step", "the function 'reporter_0' reports a step without a name\n"},
+      {"long_step", "reports a step whose name has more than 200 bytes\n"},
+      {"bytes_step", "reports a step whose name is not printable UTF-8\n"},
+      {"control_counter", "reports a counter whose name is not printable UTF-8\n"},
+      {"bytes_unit", "reports the counter 'a' in a unit that is too long or not printable UTF-8\n"},
+      {"nan", "reports the counter 'a' as nan\n"},
+      {"infinity", "reports the counter 'a' as -inf\n"},
+      {"many_counters", "a backend reports more steps or counters than a profile can show: "},
+      {"all_counters", "reports more than 1048576 steps, counters and tensors in one run\n"},
+  };
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "--profile -o model.so");
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    byoc_test_shell(1, "BYOC_TEST_LIE=%s byoc profile model.so --runs 1 --warm-up 0", cases[i].lie);
+    byoc_test_printed(cases[i].said);
+  }
+}
+
+// ---- tensors ----
+
+static void test_tensors_inside_a_function(void **state) {
+  (void)state;
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "--trace -o model.so");
+  byoc_test_shell(0, "byoc run model.byoc --target 'c -fuse=0' --random --dump all=good > /dev/null");
+  static const char *const commands[] = {"byoc run model.so --random", GOOD "byoc run model.byoc " REPORTER "--random",
+                                         GOOD "byoc run model.byoc " REPORTER "--evaluate --random"};
+  for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); ++i) {
+    byoc_test_shell(0,
+                    "rm -rf n.npy state.npy all && %s --dump n --dump reporter/state=state.npy --dump all=all --trace",
+                    commands[i]);
+    byoc_test_printed("\"n\" f32[4,8] ");
+    byoc_test_printed(" by inner \"reporter_0\" \"Neg+Relu\"\n");
+    byoc_test_shell(0, "cmp n.npy state.npy && cmp n.npy all/n.npy");
+    byoc_test_shell(0, "byoc debug diff good all --rtol 1e-4 --atol 1e-6");
+    byoc_test_shell(2, "%s --dump reporter/stat=x.npy", commands[i]);
+    byoc_test_printed("--dump: no instruction makes a tensor 'reporter/stat'");
+  }
+}
+
+static void test_wrong_tensors(void **state) {
+  (void)state;
+  static const char *const lies[] = {"negative", "huge", "rank", "no_shape", "no_data", "strides", "type", "device"};
+  write_model();
+  byoc_test_shell(0, GOOD "byoc build model.byoc " REPORTER "--trace -o model.so");
+  for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); ++i) {
+    byoc_test_shell(1, "BYOC_TEST_LIE=%s byoc run model.so --random --dump all=wrong", lies[i]);
+    byoc_test_printed("the function 'reporter_0' reports the tensor 't', which is not a dense tensor of numbers in the "
+                      "host's memory\n");
+  }
+  byoc_test_shell(1, "BYOC_TEST_LIE=null_tensor byoc run model.so --random --dump n");
+  byoc_test_printed("the function 'reporter_0' reports the tensor 't' as NULL\n");
+  byoc_test_shell(1, GOOD "BYOC_TEST_LIE=rank byoc run model.byoc " REPORTER "--evaluate --random --dump n");
+  byoc_test_printed("the function 'reporter_0' reports the tensor 't', which is not a dense tensor");
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_reports_are_listed_and_printed),
@@ -269,6 +364,11 @@ int main(void) {
       cmocka_unit_test(test_wrong_options),
       cmocka_unit_test(test_options_reach_the_driver),
       cmocka_unit_test(test_wrong_declarations),
+      cmocka_unit_test(test_counters_are_shown),
+      cmocka_unit_test(test_counters_of_devices),
+      cmocka_unit_test(test_wrong_counters),
+      cmocka_unit_test(test_tensors_inside_a_function),
+      cmocka_unit_test(test_wrong_tensors),
   };
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -209,4 +209,5 @@ const byoc_driver_t sim_driver = {
     .module_unload = sim_module_unload,
     .module_entry = sim_module_entry,
     .fits = sim_fits,
+    .event_counters = sim_event_counters,
 };

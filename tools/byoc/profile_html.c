@@ -170,6 +170,33 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   byoc_string_append(out, "</svg>\n");
 }
 
+// ---- counters ----
+
+static void append_counters(const byoc_profile_t *profile, const size_t *order, byoc_string_t *out) {
+  if (!byoc_profile_has_counters(profile)) return;
+  byoc_string_append(out,
+                     "<h2>Counters of backends</h2>\n<p>Of one run, medians; those of several calls are added, and "
+                     "those in percent averaged.</p>\n<table><tr><th>instruction<th>counters</tr>\n");
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[order[i]];
+    if (row->counters.count == 0) continue;
+    byoc_string_append(out, row->parent != BYOC_PROFILE_NO_ROW ? "<tr><td>&emsp;" : "<tr><td>");
+    append_text(out, row->name);
+    byoc_string_append(out, "<td>");
+    for (size_t k = 0; k < row->counters.count; ++k) {
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_string_append(&text, k > 0 ? ", " : "");
+      byoc_profile_counter_text(&row->counters.data[k], &text);
+      if (text.failed) out->failed = true;
+      append_text(out, text.failed ? "" : text.data);
+      byoc_string_deinit(&text);
+    }
+    byoc_string_append(out, "</tr>\n");
+  }
+  byoc_string_append(out, "</table>\n");
+}
+
 // ---- totals ----
 
 static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
@@ -375,6 +402,7 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);
+  append_counters(profile, order, &out);
   append_totals(profile, &out);
   if (losses != NULL) append_losses(profile, losses, &out);
   append_roofline(profile, &out);

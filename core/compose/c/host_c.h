@@ -150,6 +150,9 @@ static inline bool byoc_host_c_has_devices(const byoc_host_c_t *host) {
 // Commands, and instructions that wait for commands. Prints nothing and returns false for others.
 bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                               byoc_string_t *out, byoc_status_t *out_status);
+// Before a call of a backend's function: what it reports belongs to this step.
+void byoc_host_c_emit_trace_row(const byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                                byoc_string_t *out);
 // Reports a result that is on a device.
 void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, size_t result,
                                    byoc_string_t *out);

@@ -555,6 +555,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
+                      "    .set_counter_sink = byoc_model_set_counter_sink,\n"
                       "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n"
                       "    .outputs_over = host_outputs_over,\n    .run_with = byoc_model_run_with,\n",
                       program->is_dynamic, (unsigned long long)host->signature);

@@ -25,6 +25,7 @@
   X(runtime_portable_h, "core/runtime/portable.h")                                                                     \
   X(runtime_option_h, "core/runtime/option.h")                                                                         \
   X(runtime_relation_h, "core/runtime/relation.h")                                                                     \
+  X(runtime_report_h, "core/runtime/report.h")                                                                         \
   X(runtime_trace_h, "core/runtime/trace.h")                                                                           \
   X(runtime_weights_h, "core/runtime/weights.h")
 

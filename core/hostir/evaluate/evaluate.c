@@ -43,6 +43,31 @@ static void *allocate_text(void *self, uint64_t size_bytes) {
   return byoc_frame_scratch(&evaluator->frame, size_bytes);
 }
 
+static uint32_t wanted(void *self) {
+  return byoc_reporter_wanted(&((byoc_evaluator_t *)self)->reporter);
+}
+
+// A function that fails with this status has its reason.
+static int32_t tell(byoc_evaluator_t *evaluator, int32_t status) {
+  if (status != BYOC_OK) keep_error(evaluator, evaluator->reporter.reason);
+  return status;
+}
+
+static int32_t report_step(void *self, const char *name, uint64_t duration_ns) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_step(&evaluator->reporter, name, duration_ns));
+}
+
+static int32_t report_counter(void *self, const char *name, const char *unit, double value) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_counter(&evaluator->reporter, name, unit, value));
+}
+
+static int32_t report_tensor(void *self, const char *name, const DLTensor *tensor) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_tensor(&evaluator->reporter, name, tensor));
+}
+
 static int32_t is_ending(void *self) {
   return byoc_stop_status(&((byoc_evaluator_t *)self)->stop) != BYOC_OK;
 }
@@ -389,6 +414,10 @@ byoc_status_t byoc_evaluator_create_with(const byoc_host_program_t *program, con
   evaluator->runtime.self = evaluator;
   evaluator->runtime.set_error = keep_error;
   evaluator->runtime.allocate = allocate_text;
+  evaluator->runtime.wanted = wanted;
+  evaluator->runtime.report_step = report_step;
+  evaluator->runtime.report_counter = report_counter;
+  evaluator->runtime.report_tensor = report_tensor;
   evaluator->values = values;
   byoc_status_t status = prepare(evaluator, resolver, diag);
   evaluator->values = (byoc_runtime_values_t){0};

@@ -9,6 +9,7 @@
 #include "core/kernel/interpret.h"
 #include "core/runtime/collective.h"
 #include "core/runtime/container.h"
+#include "core/runtime/report.h"
 #include "core/runtime/stop.h"
 #include "core/runtime/trace.h"
 
@@ -58,8 +59,9 @@ struct byoc_evaluator_t {
   const byoc_host_device_tables_t *device_tables;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
-  uint32_t loop_depth;     // loops around the present instruction
-  byoc_call_watch_t watch; // run NULL: nobody watches
+  byoc_reporter_t reporter; // of functions of backends
+  uint32_t loop_depth;      // loops around the present instruction
+  byoc_call_watch_t watch;  // run NULL: nobody watches
   byoc_stop_t stop;
   bool fills_undefined; // with `undefined`
   uint8_t undefined;

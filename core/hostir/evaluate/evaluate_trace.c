@@ -48,6 +48,7 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
   uint32_t position = 0;
   BYOC_RETURN_IF_ERROR(make_rows(evaluator, &evaluator->body, &position, diag));
   evaluator->observer = (byoc_observer_t){.trace = sink, .argument = argument};
+  evaluator->reporter.observer = &evaluator->observer;
   return BYOC_OK;
 }
 
