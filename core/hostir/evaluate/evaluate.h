@@ -36,6 +36,10 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // more. Strings of events live as long as the evaluator.
 byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
                                    byoc_diag_t *diag);
+// From now on functions of backends report steps and counters to these sinks, as in a profiled run of an artifact;
+// NULL: no more.
+void byoc_evaluator_profile(byoc_evaluator_t *evaluator, byoc_profile_sink_t sink, byoc_counter_sink_t counter,
+                            void *argument);
 // The communicator of this rank; it outlives the evaluator. NULL: there is one rank. BYOC_INVALID_ARGUMENT unless it
 // fits the program.
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,

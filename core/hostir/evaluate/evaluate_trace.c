@@ -52,6 +52,14 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
   return BYOC_OK;
 }
 
+void byoc_evaluator_profile(byoc_evaluator_t *evaluator, byoc_profile_sink_t sink, byoc_counter_sink_t counter,
+                            void *argument) {
+  evaluator->reporter.profile = sink;
+  evaluator->reporter.profile_argument = argument;
+  evaluator->reporter.counter = counter;
+  evaluator->reporter.counter_argument = argument;
+}
+
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step) {
   const byoc_host_instruction_t *i = step->instruction;
   if (step->command != BYOC_DEVICE_NO_ROW && i->results.count > 0) { // only now its results are there
