@@ -64,9 +64,16 @@ static bool is_shown(const char *text, size_t size) {
   return true;
 }
 
+// At most `limit`.
+static size_t length(const char *text, size_t limit) {
+  size_t size = 0;
+  while (size < limit && text[size] != '\0') size++;
+  return size;
+}
+
 static int32_t check_name(byoc_reporter_t *reporter, const char *what, const char *name) {
   if (name == NULL || name[0] == '\0') return refuse(reporter, "%s without a name", what);
-  const size_t size = strnlen(name, BYOC_REPORTED_NAME_BYTES + 1);
+  const size_t size = length(name, BYOC_REPORTED_NAME_BYTES + 1);
   if (size > BYOC_REPORTED_NAME_BYTES) {
     return refuse(reporter, "%s whose name has more than %d bytes", what, BYOC_REPORTED_NAME_BYTES);
   }
@@ -93,7 +100,7 @@ int32_t byoc_reporter_counter(byoc_reporter_t *reporter, const char *name, const
   const int32_t status = check_name(reporter, "a counter", name);
   if (status != BYOC_OK) return status;
   if (unit == NULL) unit = "";
-  const size_t size = strnlen(unit, BYOC_REPORTED_NAME_BYTES + 1);
+  const size_t size = length(unit, BYOC_REPORTED_NAME_BYTES + 1);
   if (size > BYOC_REPORTED_NAME_BYTES || !is_shown(unit, size)) {
     return refuse(reporter, "the counter '%.*s' in a unit that is too long or not printable UTF-8", MOST_NAMED, name);
   }
