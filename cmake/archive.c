@@ -2,8 +2,8 @@
 // Embeds an archive into a plugin, which hands it to artifacts: the archive of an engine (byoc/engine.h) or of a driver
 // (byoc/device.h). byoc_add_engine compiles this file; without CMake:
 //
-//   cc -c -fPIC -DBYOC_ARCHIVE_NAME=my_engine -DBYOC_ARCHIVE_FILE='"libmy_engine.a"' -o archive.o \
-//      $(pkg-config --variable=archive byoc-plugin)
+//   embed=$(pkg-config --variable=archive byoc-plugin)
+//   cc -c -fPIC -DBYOC_ARCHIVE_NAME=my_engine -DBYOC_ARCHIVE_FILE='"libmy_engine.a"' -o archive.o $embed
 //
 //   extern const unsigned char my_engine_archive[], my_engine_archive_end[]; // the bytes in between are the archive
 #define TEXT_OF(name) #name

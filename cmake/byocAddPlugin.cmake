@@ -31,15 +31,23 @@ function(byoc_add_plugin name)
   endif()
 endfunction()
 
-# byoc_add_engine(plugin name sources...): code that a plugin lets artifacts carry: a JSON engine (byoc/engine.h) or the
-# driver of a device (byoc/device.h). Its archive is embedded in the plugin, between two symbols,
+# byoc_add_engine(plugin name sources... [PORTABLE module] [HEADERS headers...] [FLAGS flags...]): code that a plugin
+# lets artifacts carry: a JSON engine (byoc/engine.h) or the driver of a device (byoc/device.h). Its archive is embedded
+# in the plugin, between two symbols,
 #
 #   extern const unsigned char <name>_archive[], <name>_archive_end[];
+#
+# With PORTABLE, the sources and HEADERS, the files that they include, are embedded too. Artifacts for other machines
+# then get them compiled with FLAGS, by the compiler for those. `module` is the name by which the plugin adds the engine
+# or the driver. The backend announces the code:
+#
+#   extern const byoc_runtime_code_t <name>_code[1];
 #
 # and it is linked into the plugin, too: what stands in the archive also serves the evaluator (`in_process`). Symbols are
 # hidden, and the code is optimised whatever the build type is, because its bytes become bytes of every artifact.
 function(byoc_add_engine plugin name)
-  add_library(${name} STATIC ${ARGN})
+  cmake_parse_arguments(PARSE_ARGV 2 engine "" "PORTABLE" "HEADERS;FLAGS")
+  add_library(${name} STATIC ${engine_UNPARSED_ARGUMENTS})
   set_target_properties(
     ${name}
     PROPERTIES POSITION_INDEPENDENT_CODE ON
@@ -62,4 +70,17 @@ function(byoc_add_engine plugin name)
   set_source_files_properties(${embedded} PROPERTIES OBJECT_DEPENDS ${archive} COMPILE_DEFINITIONS
                               "BYOC_ARCHIVE_NAME=${name};BYOC_ARCHIVE_FILE=\"${archive}\"")
   target_sources(${plugin} PRIVATE ${embedded})
+  if(engine_PORTABLE)
+    string(REPLACE _archive.c _code.c code ${embedded})
+    set(script ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/runtime_code.sh)
+    set(files ${engine_UNPARSED_ARGUMENTS} -- ${engine_HEADERS})
+    add_custom_command(
+      OUTPUT ${code}
+      COMMAND sh ${script} ${name} ${engine_PORTABLE} ${files} -- ${engine_FLAGS} > ${code}
+      DEPENDS ${script} ${engine_UNPARSED_ARGUMENTS} ${engine_HEADERS}
+      WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+      COMMENT "Embedding the sources of ${name}"
+      VERBATIM)
+    target_sources(${plugin} PRIVATE ${code})
+  endif()
 endfunction()

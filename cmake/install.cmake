@@ -28,7 +28,7 @@ configure_package_config_file(
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/byocConfigVersion.cmake COMPATIBILITY SameMajorVersion
                                  ARCH_INDEPENDENT)
 install(FILES ${CMAKE_BINARY_DIR}/package/byocConfig.cmake ${CMAKE_BINARY_DIR}/package/byocConfigVersion.cmake
-              cmake/byocAddPlugin.cmake cmake/byocAddModel.cmake cmake/plugin.map cmake/archive.c DESTINATION ${byoc_package_dir})
+              cmake/byocAddPlugin.cmake cmake/byocAddModel.cmake cmake/plugin.map cmake/archive.c cmake/runtime_code.sh DESTINATION ${byoc_package_dir})
 # They find the tree by their own place (pcfiledir), wherever it is moved.
 foreach(package byoc byoc-plugin byoc-compiler)
   configure_file(cmake/${package}.pc.in ${CMAKE_BINARY_DIR}/package/${package}.pc @ONLY)

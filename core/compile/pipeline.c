@@ -17,6 +17,7 @@
 #include "core/compile/fallback.h"
 #include "core/compile/fused.h"
 #include "core/compile/placed.h"
+#include "core/compose/cc/code.h"
 #include "core/compose/cc/compiler.h"
 #include "core/compose/cc/native.h"
 #include "core/hostir/lower/lower_program.h"
@@ -81,6 +82,12 @@ static byoc_status_t serve_compile(void *self, const byoc_compile_request_t *req
   byoc_status_t status = byoc_compile_all(jobs, count, 0, allocator, diag, out_objects);
   byoc_free(allocator, jobs);
   return status;
+}
+
+static byoc_status_t serve_code(void *self, const byoc_runtime_module_t *module, byoc_allocator_t allocator,
+                                byoc_diag_t *diag, byoc_bytes_t *out_objects) {
+  const char *compiler = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
+  return byoc_compile_code(module, compiler, allocator, diag, out_objects);
 }
 
 static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
@@ -650,6 +657,8 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
   p.services = (byoc_codegen_services_t){.self = &p,
                                          .compile = serve_compile,
                                          .measure = serve_measure,
+                                         .compile_code = serve_code,
+                                         .triple = options->targets != NULL ? options->targets->triple : NULL,
                                          .cache_directory = cache,
                                          .cpu_features = native_features.data,
                                          .cpu_vendor = find_vendor(options->targets, vendor),

@@ -30,7 +30,8 @@ typedef struct library_t {
 } library_t;
 
 bool byoc_runtime_module_is_outside(const byoc_runtime_module_t *module) {
-  return module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY && module->files.count == 0 && module->needed.count > 0;
+  return module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY && module->files.count == 0 && module->sources.count == 0 &&
+         module->archives.count == 0 && module->needed.count > 0;
 }
 
 static bool is_there(const char *folder, const char *name, char out_path[MAX_PATH_BYTES]) {

@@ -136,6 +136,22 @@ byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const 
   return status;
 }
 
+byoc_status_t byoc_runtime_module_add_code(byoc_runtime_module_t *module, byoc_module_code_t kind, const char *name,
+                                           const void *data, size_t size_bytes, byoc_diag_t *diag) {
+  byoc_arena_t *arena = &module->arena;
+  if (size_bytes == SIZE_MAX) return byoc_diag_out_of_memory(diag);
+  uint8_t *copy = byoc_arena_allocate_aligned(arena, size_bytes + 1, 1);
+  const byoc_file_bytes_t file = {.name = byoc_arena_copy_string(arena, name), .data = copy, .size_bytes = size_bytes};
+  if (copy == NULL || file.name == NULL) return byoc_diag_out_of_memory(diag);
+  if (size_bytes > 0) memcpy(copy, data, size_bytes);
+  copy[size_bytes] = '\0';
+  const byoc_allocator_t allocator = byoc_arena_allocator(arena);
+  const bool pushed = kind == BYOC_MODULE_CODE_SOURCE   ? byoc_vector_push(&module->sources, allocator, file)
+                      : kind == BYOC_MODULE_CODE_HEADER ? byoc_vector_push(&module->headers, allocator, file)
+                                                        : byoc_vector_push(&module->archives, allocator, file);
+  return pushed ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag) {
   char identifier[512];
   byoc_make_identifier(symbol, identifier, sizeof(identifier));

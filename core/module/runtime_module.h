@@ -87,6 +87,16 @@ struct byoc_runtime_module_t {
   const char *setup_symbol;
   int32_t (*open_in_process)(void *self, const byoc_runtime_t *runtime, void **out_handle);
   void *open_self;
+  // STATIC_LIBRARY, ENGINE, DRIVER: what it is made of, for people, if that is code that its backend announced
+  // (byoc_runtime_code_t); NULL: files that the backend handed over
+  const char *code;
+  // The same kinds, if the code is sources, with `flags`: the files that are compiled, those that they include, and, if
+  // the artifact is C source, the global names that the sources define
+  BYOC_VECTOR(byoc_file_bytes_t) sources;
+  BYOC_VECTOR(byoc_file_bytes_t) headers;
+  BYOC_VECTOR(const char *) globals;
+  // The same kinds, if the artifact is C source and there are no sources: MACHINES/FILE for each machine
+  BYOC_VECTOR(byoc_file_bytes_t) archives;
   // ENGINE
   const char *engine_symbol;
   BYOC_VECTOR(byoc_file_bytes_t) blobs;
@@ -133,6 +143,14 @@ byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_run
 // Reads the content (bytes or path) into the module's arena.
 byoc_status_t byoc_runtime_module_add_file(byoc_runtime_module_t *module, const byoc_file_content_t *content,
                                            bool is_blob, byoc_diag_t *diag);
+// Adds a file of announced code; a NUL that is not counted follows the copy.
+typedef enum byoc_module_code_t {
+  BYOC_MODULE_CODE_SOURCE,  // to be compiled
+  BYOC_MODULE_CODE_HEADER,  // that sources include
+  BYOC_MODULE_CODE_ARCHIVE, // for C source
+} byoc_module_code_t;
+byoc_status_t byoc_runtime_module_add_code(byoc_runtime_module_t *module, byoc_module_code_t kind, const char *name,
+                                           const void *data, size_t size_bytes, byoc_diag_t *diag);
 byoc_status_t byoc_runtime_module_add_symbol(byoc_runtime_module_t *module, const char *symbol, byoc_diag_t *diag);
 // Adds a folder in which the linker and the artifact look for shared libraries: a whole path, or one that begins with
 // "$ORIGIN", the artifact's own folder. BYOC_INVALID_ARGUMENT for anything else.

@@ -80,6 +80,8 @@ byoc_status_t byoc_runtime_module_check_symbols(const byoc_runtime_module_t *mod
   if (!byoc_runtime_module_has(module, BYOC_MODULE_LINKABLE) || module->kind == BYOC_RUNTIME_MODULE_C_SOURCE) {
     return BYOC_OK;
   }
+  // Code of an artifact that is C source.
+  if (module->files.count == 0 && module->sources.count + module->archives.count > 0) return BYOC_OK;
   if (module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY) {
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_check_outside(module, diag));
     if (byoc_runtime_module_is_outside(module)) return BYOC_OK;

@@ -33,6 +33,7 @@ static const struct {
   bool settles;
 } simplifying[] = {{"inline-functions", true},
                    {"differentiate", false},
+                   {"settle-dimensions", true},
                    {"write-out", false},
                    {"canonicalise", true},
                    {"remove-identities", false},

@@ -13,6 +13,8 @@
   X(infer_types, "infer-types", PLAIN, FUNCTIONS, "infer the type of every value")                                     \
   X(inline_functions, "inline-functions", PLAIN, FUNCTIONS, "inline functions marked Inline at their calls")           \
   X(differentiate, "differentiate", PLAIN, FUNCTIONS, "write out the derivatives of Gradient nodes")                   \
+  X(settle_dimensions, "settle-dimensions", PLAIN, FUNCTIONS,                                                          \
+    "give dimensions of inputs the numbers that operators need")                                                       \
   X(write_out, "write-out", TARGETS, FUNCTIONS,                                                                        \
     "expand operators into several operators of ai.onnx, unless a target has a rule for them")                         \
   X(canonicalise, "canonicalise", PLAIN, FUNCTIONS,                                                                    \

@@ -19,6 +19,11 @@ typedef struct byoc_codegen_services_t {
                            byoc_diag_t *diag, byoc_bytes_t *out_objects);
   byoc_status_t (*measure)(void *self, const byoc_measure_request_t *request, byoc_allocator_t allocator,
                            byoc_diag_t *diag, double *out_median_ns);
+  // Compiles module->sources by the compiler of the artifact, an object for each, in memory of `allocator`; after an
+  // error there are none.
+  byoc_status_t (*compile_code)(void *self, const byoc_runtime_module_t *module, byoc_allocator_t allocator,
+                                byoc_diag_t *diag, byoc_bytes_t *out_objects);
+  const char *triple;          // of another machine that the artifact is for; NULL: it is for this one
   const char *cache_directory; // NULL: cache_get finds nothing and cache_put keeps nothing
   const char *cpu_features;    // separated by spaces
   const char *cpu_vendor;      // byoc_cpu_vendor; NULL: the artifact is for processors of any maker

@@ -438,6 +438,10 @@ static int32_t report_precision(byoc_codegen_t *codegen, const byoc_function_t *
   return byoc_session_settle(codegen, byoc_diag_out_of_memory(&diag), &diag);
 }
 
+static const char *triple(const byoc_codegen_t *codegen) {
+  return codegen->services != NULL ? codegen->services->triple : NULL;
+}
+
 static int32_t add_report(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report) {
   byoc_diag_t diag = {0};
   byoc_report_t read;
@@ -488,6 +492,7 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .cpu_vendor = cpu_vendor,
       .report_precision = report_precision,
       .decline_nodes = decline_nodes,
+      .triple = triple,
       .add_report = add_report,
       .declare_runtime_options = declare_runtime_options,
   };

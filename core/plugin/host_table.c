@@ -20,7 +20,8 @@ static const char *text(const byoc_host_t *host, uint64_t *out_size_bytes) {
 }
 
 static const char *folder(const byoc_host_t *host) {
-  return byoc_plugin_library_of(host)->folder;
+  const byoc_plugin_library_t *library = byoc_plugin_library_of(host);
+  return library->table != NULL ? library->folder : NULL;
 }
 
 static byoc_status_t find(byoc_plugin_library_t *library, const char *name, byoc_diag_t *diag, const char **out_path) {
@@ -56,7 +57,7 @@ static byoc_status_t check(byoc_plugin_library_t *library, const byoc_static_lib
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_create(BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, library->name,
                                                   library->allocator, diag, &module));
-  byoc_status_t status = byoc_session_fill_library(module, &read, diag);
+  byoc_status_t status = byoc_session_fill_library(NULL, module, &read, diag);
   byoc_runtime_module_release(module);
   return status;
 }

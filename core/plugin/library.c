@@ -8,8 +8,10 @@
 #include "core/base/file.h"
 #include "core/base/foreign.h"
 #include "core/base/hash.h"
+#include "core/base/machine.h"
 #include "core/plugin/identity.h"
 #include "core/plugin/negotiate.h"
+#include "core/targets/runtime_code.h"
 
 // ---- the host table ----
 
@@ -62,15 +64,19 @@ static byoc_status_t hash_file(byoc_plugin_library_t *library, const char *path,
   return BYOC_OK;
 }
 
+static byoc_status_t note_folder(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
+  library->folder = byoc_path_directory(byoc_arena_allocator(&library->arena), path);
+  return library->folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+}
+
 static byoc_status_t read_table(byoc_plugin_library_t *library, const char *path, byoc_diag_t *diag) {
   if (path == NULL) return BYOC_OK;
   const byoc_allocator_t arena = byoc_arena_allocator(&library->arena);
   char *text = NULL;
   BYOC_RETURN_IF_ERROR(byoc_file_read(path, arena, diag, &text, &library->table_size_bytes));
   library->table = text;
-  library->folder = byoc_path_directory(arena, path);
   byoc_hasher_update(&library->content, text, library->table_size_bytes);
-  return library->folder != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  return BYOC_OK;
 }
 
 static byoc_status_t open_library(byoc_plugin_library_t *library, const char *path, byoc_plugin_query_t *out_query,
@@ -138,6 +144,28 @@ static void destroy_library(byoc_plugin_library_t *library) {
   byoc_free(library->allocator, library);
 }
 
+static void hash_if_there(byoc_plugin_library_t *library, const byoc_file_content_t *files, uint32_t count) {
+  byoc_diag_t unused = {0};
+  for (uint32_t i = 0; i < count; ++i) {
+    if (files[i].path != NULL && !byoc_is_directory(files[i].path)) (void)hash_file(library, files[i].path, &unused);
+  }
+}
+
+// Code that this machine runs may lie beside the plugin. A file that is missing is reported when a build needs it.
+static void hash_code(byoc_plugin_library_t *library) {
+  for (size_t i = 0; i < library->kind_count; ++i) {
+    const byoc_backend_t *backend = library->kinds[i].backend;
+    for (uint32_t k = 0; k < backend->runtime_code_count; ++k) {
+      const byoc_runtime_code_t *code = &backend->runtime_code[k];
+      const char *lost = NULL;
+      const byoc_machine_code_t *archives = byoc_runtime_code_archives(code, byoc_machine_host_triple(), &lost);
+      if (archives != NULL) hash_if_there(library, archives->files, archives->file_count);
+      hash_if_there(library, code->sources, code->source_count);
+      hash_if_there(library, code->headers, code->header_count);
+    }
+  }
+}
+
 // Labels the kinds with the hash of the plugin's content.
 static byoc_status_t label_kinds(byoc_plugin_library_t *library, const char **out_content, byoc_diag_t *diag) {
   char text[33];
@@ -170,6 +198,7 @@ static byoc_status_t ask_library(const char *path, const char *table, const byoc
   fill_tables(&library->host);
   byoc_plugin_query_t query = NULL;
   byoc_status_t status = hash_file(library, path, diag);
+  if (status == BYOC_OK) status = note_folder(library, table != NULL ? table : path, diag);
   if (status == BYOC_OK) status = read_table(library, table, diag);
   if (status == BYOC_OK) status = open_library(library, path, &query, diag);
   if (status == BYOC_OK) status = query_plugin(library, query, diag);
@@ -193,10 +222,11 @@ byoc_status_t byoc_plugin_library_load_table(const char *path, const char *table
   *out_library = NULL;
   byoc_plugin_library_t *library = NULL;
   BYOC_RETURN_IF_ERROR(ask_library(path, table, note, fill_tables, allocator, diag, &library));
-  byoc_status_t status =
-      byoc_plugin_negotiate(&library->plugin, note, &library->arena, diag, &library->kinds, &library->kind_count);
+  byoc_status_t status = byoc_plugin_negotiate(&library->plugin, note, library->folder, &library->arena, diag,
+                                               &library->kinds, &library->kind_count);
   const char *content = NULL;
   char domains[256];
+  if (status == BYOC_OK) hash_code(library);
   if (status == BYOC_OK) status = label_kinds(library, &content, diag);
   if (status == BYOC_OK) status = byoc_plugin_domains_read(path, diag, domains);
   if (status == BYOC_OK) {

@@ -19,8 +19,9 @@ typedef struct byoc_plugin_library_t {
   byoc_arena_t arena; // owns everything below
   void *handle;       // of dlopen
   bool queried;       // query succeeded: destroy must be called
+  const char *folder; // of relative file names: that of the plugin's file, or of its table
   // The table for which a reader is loaded; NULL: none.
-  const char *table, *folder; // its content, and the folder of its relative file names
+  const char *table;
   size_t table_size_bytes;
   byoc_hasher_t content; // of the files that make the backend
   byoc_plugin_t plugin;

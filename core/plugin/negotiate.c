@@ -8,6 +8,7 @@
 #include "core/plugin/abi.h"
 #include "core/plugin/identity.h"
 #include "core/plugin/pattern.h"
+#include "core/plugin/runtime_code.h"
 
 // Far more than any plugin declares; a larger count means that the struct was not filled.
 enum {
@@ -179,7 +180,8 @@ static byoc_status_t read_driver(byoc_backend_t *backend, byoc_arena_t *arena, b
 }
 
 static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, const byoc_plugin_note_t *note,
-                                  byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_kind_t *out_kind) {
+                                  const char *folder, byoc_arena_t *arena, byoc_diag_t *diag,
+                                  byoc_target_kind_t *out_kind) {
   char what[64];
   snprintf(what, sizeof(what), "backend %llu", (unsigned long long)index);
   byoc_backend_t *backend = BYOC_ARENA_NEW(arena, byoc_backend_t);
@@ -199,6 +201,7 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
   BYOC_RETURN_IF_ERROR_IN(diag, read_options(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_driver(backend, arena, diag), "target '%s'", backend->target);
   BYOC_RETURN_IF_ERROR_IN(diag, read_rules(backend, arena, diag), "target '%s'", backend->target);
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_runtime_code_read(backend, folder, arena, diag), "target '%s'", backend->target);
   *out_kind = (byoc_target_kind_t){.name = backend->target,
                                    .description = backend->description,
                                    .plugin_name = plugin_name,
@@ -209,8 +212,9 @@ static byoc_status_t read_backend(const byoc_plugin_t *plugin, uint64_t index, c
   return BYOC_OK;
 }
 
-byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plugin_note_t *note, byoc_arena_t *arena,
-                                    byoc_diag_t *diag, byoc_target_kind_t **out_kinds, size_t *out_count) {
+byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plugin_note_t *note, const char *folder,
+                                    byoc_arena_t *arena, byoc_diag_t *diag, byoc_target_kind_t **out_kinds,
+                                    size_t *out_count) {
   *out_kinds = NULL;
   *out_count = 0;
   if (plugin->backend_count == 0 && note->targets[0] == '\0') return BYOC_OK; // it has operators
@@ -222,7 +226,7 @@ byoc_status_t byoc_plugin_negotiate(const byoc_plugin_t *plugin, const byoc_plug
   byoc_target_kind_t *kinds = BYOC_ARENA_ARRAY(arena, byoc_target_kind_t, count);
   if (kinds == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < count; ++i) {
-    BYOC_RETURN_IF_ERROR(read_backend(plugin, i, note, arena, diag, &kinds[i]));
+    BYOC_RETURN_IF_ERROR(read_backend(plugin, i, note, folder, arena, diag, &kinds[i]));
     for (size_t k = 0; k < i; ++k) {
       if (strcmp(kinds[k].name, kinds[i].name) != 0) continue;
       return byoc_diag_error(diag, BYOC_INVALID_DATA, "it has two backends for '%s'", kinds[i].name);

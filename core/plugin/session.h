@@ -46,6 +46,11 @@ int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const b
 
 const char *byoc_session_symbol(const byoc_function_t *function);
 
+// ---- session_files.c: files of modules, and libraries that they need ----
+byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
+                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag);
+byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
+
 // ---- session_modules.c: runtime modules ----
 // Makes a module whose name is free; it is released by one of the two calls below, which take over its reference.
 byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
@@ -64,9 +69,6 @@ byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_modu
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                          const byoc_tensor_data_t *constants, uint32_t count, uint32_t stride,
                                          byoc_diag_t *diag);
-byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag);
-byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_packed(byoc_codegen_t *session, int64_t index, const byoc_packed_binding_t *binding,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, const byoc_json_module_t *json,
@@ -74,13 +76,21 @@ byoc_status_t byoc_session_add_json(byoc_codegen_t *session, int64_t index, cons
 byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_source_t *source, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byoc_static_library_t *library,
                                               byoc_diag_t *diag);
-// Reads a static library into a module of that kind, and checks its symbols.
-byoc_status_t byoc_session_fill_library(byoc_runtime_module_t *module, const byoc_static_library_t *library,
-                                        byoc_diag_t *diag);
+// Reads a static library into a module of that kind, and checks its symbols. Without a session, announced code of that
+// name is not used.
+byoc_status_t byoc_session_fill_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                        const byoc_static_library_t *library, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag);
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- session_code.c: announced code for other machines ----
+// Puts the announced code of the engine, driver or static library `name` into the module, if this build needs it: for
+// another machine, for C source, or if the module has no files of its own. *out_is_filled tells whether it did; the
+// module's own files are then not used. `what` is "engine", "driver" or "static library".
+byoc_status_t byoc_session_fill_code(byoc_codegen_t *session, byoc_runtime_module_t *module, const char *what,
+                                     const char *name, bool has_files, byoc_diag_t *diag, bool *out_is_filled);
 
 // ---- session_reports.c: what a vendor wants seen ----
 byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_function_t *function,

@@ -45,16 +45,21 @@ static byoc_status_t check_driver_table(const byoc_driver_t *driver, const char 
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "its table says that its name is '%.64s'", driver->name);
 }
 
-static byoc_status_t fill_driver(byoc_runtime_module_t *module, const byoc_driver_module_t *driver, const char *name,
-                                 byoc_diag_t *diag) {
-  if (driver->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+static byoc_status_t fill_driver(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                 const byoc_driver_module_t *driver, const char *name, byoc_diag_t *diag) {
+  bool is_filled = false;
   if (driver->file_count > MAX_ENTRIES) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(driver->symbol, "its symbol", MAX_NAME_BYTES, false, &module->arena, diag,
                                             &module->driver_symbol));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->driver_symbol, diag));
   BYOC_RETURN_IF_ERROR(
-      byoc_session_add_files(module, driver->files, driver->file_count, driver->file_stride, false, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, driver->needed, diag));
+      byoc_session_fill_code(session, module, "driver", name, driver->file_count > 0, diag, &is_filled));
+  if (!is_filled && driver->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  if (!is_filled) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_session_add_files(module, driver->files, driver->file_count, driver->file_stride, false, diag));
+    BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, driver->needed, diag));
+  }
   BYOC_RETURN_IF_ERROR(check_driver_table(driver->in_process, name, diag));
   module->driver = driver->in_process;
   return byoc_runtime_module_check_symbols(module, diag);
@@ -71,7 +76,8 @@ byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_DRIVER, name, diag, &module));
   const size_t made = session->made.count;
-  BYOC_RETURN_IF_ERROR(byoc_session_end_shared(session, module, fill_driver(module, driver, name, diag), diag));
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_end_shared(session, module, fill_driver(session, module, driver, name, diag), diag));
   if (known == NULL || session->made.count == made) return BYOC_OK;
   return byoc_diag_error(diag, BYOC_ALREADY_EXISTS, "target '%s' added another driver of this name", known->target);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runtime modules of a codegen session: copies the plugin's data, checks it, and adds the modules to the graph module.
-#include <ctype.h>
 #include <string.h>
 
+#include "core/base/elf.h"
 #include "core/base/json.h"
 #include "core/base/map.h"
 #include "core/module/linkage.h"
@@ -122,41 +122,6 @@ static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t
   return BYOC_OK;
 }
 
-byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
-  for (uint32_t i = 0; i < count; ++i) {
-    byoc_file_content_t content;
-    BYOC_RETURN_IF_ERROR(byoc_abi_read_at(files, stride, i, byoc_abi_of(byoc_file_content_t),
-                                          are_blobs ? "a blob" : "a file", &content, diag));
-    if (content.name != NULL) {
-      BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(content.name, are_blobs ? "a blob's name" : "a file's name", 255, false,
-                                                &module->arena, diag, &content.name));
-    }
-    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_file(module, &content, are_blobs, diag));
-  }
-  return BYOC_OK;
-}
-
-// Names of shared libraries reach the linker as they are.
-byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
-  byoc_text_list_t copy;
-  BYOC_RETURN_IF_ERROR(
-      byoc_abi_copy_strings(needed, "the list of needed libraries", 255, MAX_TEXTS, &module->arena, diag, &copy));
-  for (uint64_t i = 0; i < copy.count; ++i) {
-    bool valid = isalnum((unsigned char)copy.items[i][0]) != 0;
-    for (const char *c = copy.items[i]; *c != '\0' && valid; ++c) {
-      valid = isalnum((unsigned char)*c) || strchr("._+-", *c) != NULL;
-    }
-    if (!valid) {
-      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "'%s' is not the name of a shared library", copy.items[i]);
-    }
-    if (!byoc_vector_push(&module->needed, byoc_arena_allocator(&module->arena), copy.items[i])) {
-      return byoc_diag_out_of_memory(diag);
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t folders, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
@@ -214,7 +179,10 @@ static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_modu
          same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
          same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
          same_texts(a->search.data, a->search.count, b->search.data, b->search.count) &&
-         same_files(a->files.data, a->files.count, b->files.data, b->files.count) &&
+         same_files(a->files.data, a->files.count, b->files.data, b->files.count) && same_optional(a->code, b->code) &&
+         same_files(a->sources.data, a->sources.count, b->sources.data, b->sources.count) &&
+         same_files(a->headers.data, a->headers.count, b->headers.data, b->headers.count) &&
+         same_files(a->archives.data, a->archives.count, b->archives.data, b->archives.count) &&
          same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
 }
 
@@ -326,16 +294,22 @@ byoc_status_t byoc_session_add_c_source(byoc_codegen_t *session, const byoc_c_so
   return byoc_session_end_shared(session, module, fill_c_source(module, source, diag), diag);
 }
 
-byoc_status_t byoc_session_fill_library(byoc_runtime_module_t *module, const byoc_static_library_t *library,
-                                        byoc_diag_t *diag) {
-  if (library->file_count == 0 && library->needed.count == 0) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
-  }
+byoc_status_t byoc_session_fill_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                        const byoc_static_library_t *library, byoc_diag_t *diag) {
+  bool is_filled = false;
+  const bool has_files = library->file_count > 0 || library->needed.count > 0;
   if (library->file_count > MAX_ITEMS) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
-  BYOC_RETURN_IF_ERROR(
-      byoc_session_add_files(module, library->files, library->file_count, library->file_stride, false, diag));
   BYOC_RETURN_IF_ERROR(add_symbols(module, library->symbols, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, library->needed, diag));
+  if (session != NULL) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_session_fill_code(session, module, "static library", library->name, has_files, diag, &is_filled));
+  }
+  if (!is_filled && !has_files) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  if (!is_filled) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_session_add_files(module, library->files, library->file_count, library->file_stride, false, diag));
+    BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, library->needed, diag));
+  }
   BYOC_RETURN_IF_ERROR(add_search(module, library->search, diag));
   BYOC_RETURN_IF_ERROR(copy_optional(library->setup_symbol, "its setup symbol", module, diag, &module->setup_symbol));
   module->open_in_process = library->open_in_process;
@@ -350,7 +324,7 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
   module->open_self = session->target->kind->backend->self;
-  return byoc_session_end_shared(session, module, byoc_session_fill_library(module, library, diag), diag);
+  return byoc_session_end_shared(session, module, byoc_session_fill_library(session, module, library, diag), diag);
 }
 
 // The engine that the evaluator runs has the name of its module, as that in the artifact has. Plugins that were built
@@ -369,9 +343,31 @@ static byoc_status_t check_engine_table(const byoc_codegen_t *session, const byo
                          table->name);
 }
 
-static byoc_status_t fill_engine(const byoc_codegen_t *session, byoc_runtime_module_t *module,
+// Code that a build for another machine would link, although it is only here.
+static byoc_status_t check_blobs(const byoc_codegen_t *session, const byoc_runtime_module_t *module,
+                                 byoc_diag_t *diag) {
+  const char *triple = session->services != NULL ? session->services->triple : NULL;
+  for (size_t i = 0; triple != NULL && i < module->blobs.count; ++i) {
+    const byoc_file_bytes_t *blob = &module->blobs.data[i];
+    byoc_elf_t elf;
+    byoc_diag_t unused = {0};
+    if (!byoc_is_elf(blob->data, blob->size_bytes) ||
+        byoc_elf_open(blob->data, blob->size_bytes, blob->name, &unused, &elf) != BYOC_OK ||
+        elf.machine != byoc_elf_host_machine() || elf.machine == byoc_machine_elf(session->target->machine)) {
+      continue;
+    }
+    byoc_status_t status =
+        byoc_diag_error(diag, BYOC_UNSUPPORTED, "its blob '%s' is code for %s, and the artifact is for %s", blob->name,
+                        byoc_machine_name(byoc_machine_host()), triple);
+    byoc_diag_hint(diag, "the plugin can leave the blob out if codegen->triple names another machine");
+    return status;
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t fill_engine(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                  const byoc_engine_module_t *engine, byoc_diag_t *diag) {
-  if (engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  bool is_filled = false;
   if (engine->file_count > MAX_ITEMS || engine->blob_count > MAX_ITEMS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has too many files");
   }
@@ -379,10 +375,16 @@ static byoc_status_t fill_engine(const byoc_codegen_t *session, byoc_runtime_mod
                                             &module->engine_symbol));
   BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_symbol(module, module->engine_symbol, diag));
   BYOC_RETURN_IF_ERROR(
-      byoc_session_add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
+      byoc_session_fill_code(session, module, "engine", engine->name, engine->file_count > 0, diag, &is_filled));
+  if (!is_filled && engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
+  if (!is_filled) {
+    BYOC_RETURN_IF_ERROR(
+        byoc_session_add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
+    BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
+  }
   BYOC_RETURN_IF_ERROR(
       byoc_session_add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
-  BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
+  BYOC_RETURN_IF_ERROR(check_blobs(session, module, diag));
   BYOC_RETURN_IF_ERROR(check_engine_table(session, engine->in_process, engine->name, diag));
   module->in_process = engine->in_process;
   BYOC_RETURN_IF_ERROR(byoc_session_copy_fits(engine->fits, module, diag));

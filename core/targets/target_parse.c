@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/targets/option.h"
+#include "core/targets/runtime_code.h"
 #include "core/targets/target.h"
 
 enum { MAX_TEXT_BYTES = 1 << 16 };
@@ -252,6 +253,26 @@ static byoc_status_t finish_target(parser_t *p, byoc_target_t *target) {
   return status;
 }
 
+// A target whose code cannot be made for the triple is left out with a warning.
+static bool is_for_triple(const parser_t *p, const byoc_target_t *target) {
+  const byoc_backend_t *backend = target->kind->backend;
+  const char *triple = p->list->triple;
+  const byoc_runtime_code_t *missing = NULL;
+  if (backend != NULL && byoc_runtime_code_serves(backend, triple, &missing)) return true;
+  if (missing == NULL) {
+    byoc_log(BYOC_LOG_WARNING, "the target '%s' is left out: it makes code for this machine only, and not for %s",
+             target->kind->name, triple);
+    return false;
+  }
+  byoc_string_t reason;
+  byoc_string_init(&reason, p->allocator);
+  byoc_runtime_code_explain(missing, triple, &reason);
+  byoc_log(BYOC_LOG_WARNING, "the target '%s' is left out, because of its runtime code '%s': %s", target->kind->name,
+           missing->name, reason.data);
+  byoc_string_deinit(&reason);
+  return false;
+}
+
 static byoc_status_t add_target(parser_t *p, byoc_target_t *target, const char *at) {
   if (target->kind == byoc_target_kind_native()) {
     if (p->native != NULL) {
@@ -268,12 +289,7 @@ static byoc_status_t add_target(parser_t *p, byoc_target_t *target, const char *
                    byoc_diag_error(p->diag, BYOC_INVALID_ARGUMENT, "target '%s' is given twice with the same options",
                                    target->kind->name));
   }
-  const byoc_backend_t *backend = target->kind->backend;
-  if (p->list->triple != NULL && (backend == NULL || (backend->flags & BYOC_BACKEND_EVERY_MACHINE) == 0)) {
-    byoc_log(BYOC_LOG_WARNING, "the target '%s' is left out: it makes code for this machine only, and not for %s",
-             target->kind->name, p->list->triple);
-    return BYOC_OK;
-  }
+  if (p->list->triple != NULL && !is_for_triple(p, target)) return BYOC_OK;
   return byoc_vector_push(&p->list->targets, p->allocator, target) ? BYOC_OK : byoc_diag_out_of_memory(p->diag);
 }
 

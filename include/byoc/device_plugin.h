@@ -32,7 +32,7 @@ typedef struct byoc_driver_module_t {
   const char *name;                 // "opencl", as in its table: device modules and programs refer to it
   const char *symbol;               // of the byoc_driver_t in `files`
   const byoc_file_content_t *files; // archives
-  uint32_t file_count;
+  uint32_t file_count;              // since minor 5, 0 if the backend announces the code (byoc_runtime_code_t)
   uint32_t file_stride;
   byoc_text_list_t needed;         // shared libraries that stay outside; a driver that opens them itself has none
   const byoc_driver_t *in_process; // the same driver for the evaluator; lives as long as the plugin is loaded

@@ -403,7 +403,7 @@ typedef struct byoc_engine_module_t {
   const char *name;                 // JSON modules refer to it by this name
   const char *symbol;               // of the byoc_engine_t in `files`
   const byoc_file_content_t *files; // archives
-  uint32_t file_count;
+  uint32_t file_count;              // since minor 5, 0 if the backend announces the code (byoc_runtime_code_t)
   uint32_t file_stride;
   const byoc_file_content_t *blobs; // files that travel inside the artifact; the engine gets them in this order
   uint32_t blob_count;
@@ -637,7 +637,8 @@ typedef struct byoc_codegen_api_t {
   // the target has no such option, and if out of memory.
   const char *(*option_cpu_features)(byoc_codegen_t *codegen, const char *name);
   // Since minor 5. 1 if the artifact is to be C source (byoc build -o model.c): it can hold only modules of
-  // add_c_source. Any other module ends the build with an error. 0 otherwise.
+  // add_c_source, and engines, drivers and static libraries whose code the backend announces (byoc_runtime_code_t).
+  // Any other module ends the build with an error. 0 otherwise.
   int32_t (*wants_source)(const byoc_codegen_t *codegen);
   // Since minor 5. The maker of the processor that the artifact is for, as CPUID names it ("AuthenticAMD"); "" if the
   // artifact is also for other processors with cpu_features, and on machines that do not say it.
@@ -654,6 +655,10 @@ typedef struct byoc_codegen_api_t {
   // other answers, if there are none, and for a node that is not of the function.
   int32_t (*decline_nodes)(byoc_codegen_t *codegen, byoc_function_t *function, byoc_node_t *const *nodes,
                            uint64_t node_count, const char *reason);
+  // Since minor 5. The triple of the machine that the artifact is for, if this is not the host's: "aarch64-linux-gnu".
+  // NULL: it is for this machine, or C source. Files of this machine, such as shared libraries, do not belong into an
+  // artifact for another one.
+  const char *(*triple)(const byoc_codegen_t *codegen);
   // Since minor 5. Adds a report about one of these functions, or about all of them (function NULL); copied. It travels
   // in the metadata of the artifact: byoc inspect, explain --html and profile --html show it. Those of a function that
   // the hook declines are dropped. A run may add 256 reports with 4 MiB of content together. BYOC_INVALID_ARGUMENT for
@@ -800,6 +805,75 @@ struct byoc_partition_query_t {
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Runtime code for other machines (since minor 5): of an engine, a driver or a static library that a backend adds. The
+// files of its byoc_engine_module_t and so on are for the machine that the plugin was built for. A backend announces
+// here where the same code for other machines is: archives by triple, or C sources that the host compiles by the
+// compiler of the artifact.
+//
+// Example:
+//   static const byoc_file_content_t arm = {
+//       .header = BYOC_HEADER(byoc_file_content_t, 1), .path = "aarch64/libnpu_engine.a"};
+//   static const byoc_machine_code_t archives[] = {{.header = BYOC_HEADER(byoc_machine_code_t, 1),
+//                                                   .machines = "aarch64-linux-gnu",
+//                                                   .files = &arm,
+//                                                   .file_count = 1,
+//                                                   .file_stride = sizeof(arm)}};
+//   static const byoc_file_content_t source = {
+//       .header = BYOC_HEADER(byoc_file_content_t, 1), .path = "engine/engine.c"};
+//   static const byoc_runtime_code_t code[] = {{.header = BYOC_HEADER(byoc_runtime_code_t, 1),
+//                                               .name = "npu",
+//                                               .archives = archives,
+//                                               .archive_count = 1,
+//                                               .archive_stride = sizeof(archives[0]),
+//                                               .sources = &source,
+//                                               .source_count = 1,
+//                                               .source_stride = sizeof(source)}};
+//   // In the backend: .runtime_code = code, .runtime_code_count = 1, .runtime_code_stride = sizeof(code[0])
+//
+// When the hook adds an engine, a driver or a static library of that name, the host chooses. For this machine: its own
+// files, if it has some. For another machine (--triple), and if it has no files: the first archives that are for the
+// triple, otherwise the sources. For C source (byoc build -o model.c): the sources, which become part of it.
+//
+// Ownership: everything here is the plugin's, and lives until destroy. The host reads files by path when it needs them;
+// a relative path is relative to the folder of the plugin's file. Errors: a struct that is wrong makes the host refuse
+// the plugin. Archives whose files are missing count as not announced. A source that cannot be read, an archive for
+// another machine, and sources that do not compile end the build with a message that names the plugin's target and the
+// file.
+
+// Objects or archives for one kind of machine.
+typedef struct byoc_machine_code_t {
+  byoc_header_t header;
+  // Triples, separated by blanks; `*` stands for any characters: "aarch64-linux-gnu", "riscv64-* riscv32-*".
+  const char *machines;
+  const byoc_file_content_t *files;
+  uint32_t file_count; // at least 1
+  uint32_t file_stride;
+  byoc_text_list_t needed; // shared libraries that stay outside of an artifact with these files
+} byoc_machine_code_t;
+
+// The code of one engine, driver or static library. At least one of `archives` and `sources` is given.
+typedef struct byoc_runtime_code_t {
+  byoc_header_t header;
+  const char *name; // as add_engine, add_driver or add_static_library names it
+  const byoc_machine_code_t *archives;
+  uint32_t archive_count;
+  uint32_t archive_stride;
+  // C files, each of which is compiled, as gnu11, position-independent and with hidden visibility. `name` is a file
+  // name, which may be in folders ("engine/engine.c"); without it, the path is the name, or its last part if the path
+  // is not relative.
+  const byoc_file_content_t *sources;
+  uint32_t source_count;
+  uint32_t source_stride;
+  // Files that the sources include, by the same names: beside the including file, or from the common folder of all. A
+  // path may name a folder, which stands for all files in it and below it. The headers of byoc/ are always there.
+  const byoc_file_content_t *headers;
+  uint32_t header_count;
+  uint32_t header_stride;
+  byoc_text_list_t flags;  // of the compiler, for the sources: "-O2", "-DNDEBUG"; none: "-O2"
+  byoc_text_list_t needed; // shared libraries that stay outside of an artifact with the compiled sources
+} byoc_runtime_code_t;
+
+// ---------------------------------------------------------------------------------------------------------------------
 // The two sides.
 
 typedef struct byoc_host_t byoc_host_t;
@@ -826,7 +900,7 @@ enum {
   BYOC_BACKEND_REENTRANT = 1, // accept may be called from several threads at once
   // Since minor 5. It makes code for every machine of byoc/isa.def: C that codegen->compile compiles, for the features
   // of codegen->cpu_features, and no archives of its own. Builds for another machine than the host's leave out the
-  // targets of backends without this flag.
+  // targets of backends without this flag, unless they announce runtime_code for that machine.
   BYOC_BACKEND_EVERY_MACHINE = 2,
   // Since minor 5. Its functions on a device support tensors of dynamic sizes: its kernels get values that depend on
   // them as extents (byoc/device_plugin.h). Other targets on devices are asked about operators of known sizes only.
@@ -879,6 +953,12 @@ typedef struct byoc_backend_t {
   // get the same claims. If the hook fails or crashes, the user is warned, and none of its claims for that block are
   // used.
   int32_t (*partition)(void *self, const byoc_partition_query_t *query);
+  // Since minor 5; optional. The code of the backend's engines, drivers and static libraries for other machines; each
+  // name occurs once. Builds for another machine than the host's use the backend if each of these codes is there for
+  // that machine. Its other answers must then be for every machine: JSON, constants, C source (add_c_source).
+  const byoc_runtime_code_t *runtime_code;
+  uint32_t runtime_code_count;
+  uint32_t runtime_code_stride;
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

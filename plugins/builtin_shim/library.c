@@ -120,6 +120,12 @@ static int32_t open_in_process(void *self, const byoc_runtime_t *runtime, void *
   return status;
 }
 
+// Then the host takes what was announced (code.h), if that is there.
+static bool is_for_this_machine(const byoc_host_t *host, const byoc_codegen_t *codegen) {
+  if (host->abi_minor < 5) return true;
+  return host->codegen->triple(codegen) == NULL && !host->codegen->wants_source(codegen);
+}
+
 int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *codegen) {
   const byoc_host_t *host = library->host;
   const byoc_shim_table_t *table = &library->table;
@@ -137,7 +143,8 @@ int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *code
     files[i].data = BYOC_SHIM_ARCHIVE;
     files[i].size_bytes = BYOC_SHIM_ARCHIVE_SIZE;
   }
-  for (uint32_t i = 0; i < table->source_count; ++i) {
+  const uint32_t source_count = is_for_this_machine(host, codegen) ? table->source_count : 0;
+  for (uint32_t i = 0; i < source_count; ++i) {
     const int32_t status = compile_source(library, codegen, table->sources[i], &files[table->file_count + i]);
     if (status != BYOC_OK) return status;
   }
@@ -148,7 +155,7 @@ int32_t byoc_shim_library_add(byoc_shim_library_t *library, byoc_codegen_t *code
   const byoc_static_library_t module = {.header = BYOC_HEADER(byoc_static_library_t, 1),
                                         .name = table->library_name,
                                         .files = files,
-                                        .file_count = table->file_count + table->source_count,
+                                        .file_count = table->file_count + source_count,
                                         .file_stride = sizeof(*files),
                                         .symbols = {symbols, symbol_count},
                                         .needed = {table->needed, table->needed_count},

@@ -6,6 +6,7 @@
 
 #include "byoc/plugin.h"
 
+#include "code.h"
 #include "library.h"
 #include "packed.h"
 #include "rule.h"
@@ -26,6 +27,7 @@ static const unsigned long long BYOC_SHIM_TABLE_SIZE;
 typedef struct shim_plugin_t {
   byoc_shim_library_t library; // first: the backend's self is the library's too
   byoc_rule_t rules[BYOC_SHIM_MAX_RULES];
+  byoc_shim_code_t code;
   byoc_backend_t backend;
   const byoc_backend_t *backends[1];
 } shim_plugin_t;
@@ -144,7 +146,10 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                                      .rules = plugin->rules,
                                      .rule_count = table->rule_count,
                                      .rule_stride = sizeof(*plugin->rules),
-                                     .generate = generate};
+                                     .generate = generate,
+                                     .runtime_code = &plugin->code.code,
+                                     .runtime_code_count = byoc_shim_code_make(table, &plugin->code),
+                                     .runtime_code_stride = sizeof(plugin->code.code)};
   plugin->backends[0] = &plugin->backend;
   out_plugin->self = plugin;
   out_plugin->backends = plugin->backends;

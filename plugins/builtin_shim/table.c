@@ -143,15 +143,32 @@ static bool find_folders(table_reader_t *r, json_t *list) {
   return true;
 }
 
+// "archives": {"aarch64-linux-gnu": "aarch64/libmine.a"}. They may be missing: a build that needs one says so.
+static bool read_archives(table_reader_t *r, json_t *archives) {
+  byoc_shim_table_t *table = r->table;
+  const char *machines;
+  json_t *file;
+  if (archives != NULL && !json_is_object(archives)) return fail(r, "it is not an object of triples", "archives");
+  json_object_foreach(archives, machines, file) {
+    if (!json_is_string(file)) return fail(r, "'archives' has no file for", machines);
+    if (table->archive_count == BYOC_SHIM_MAX_FILES) return fail(r, "there are too many", "archives");
+    table->archives[table->archive_count] = json_string_value(file);
+    table->archive_machines[table->archive_count++] = machines;
+  }
+  return true;
+}
+
 static bool read_library(table_reader_t *r, json_t *library) {
   byoc_shim_table_t *table = r->table;
   if (library == NULL) return fail(r, "the object 'library' is missing", NULL);
-  if (!check_members(r, library, "'library'", "name files sources flags needed search shared setup") ||
+  if (!check_members(r, library, "'library'", "name files sources flags headers archives needed search shared setup") ||
       !may_have_text(r, library, "name", &table->library_name) ||
       !may_have_text(r, library, "shared", &table->shared) || !may_have_text(r, library, "setup", &table->setup) ||
       !read_texts(r, library, "files", table->files, &table->file_count) ||
       !read_texts(r, library, "sources", table->sources, &table->source_count) ||
       !read_texts(r, library, "flags", table->flags, &table->flag_count) ||
+      !read_texts(r, library, "headers", table->headers, &table->header_count) ||
+      !read_archives(r, json_object_get(library, "archives")) ||
       !read_texts(r, library, "needed", table->needed, &table->needed_count) ||
       !read_texts(r, library, "search", table->search, &table->search_count)) {
     return false;
@@ -161,6 +178,7 @@ static bool read_library(table_reader_t *r, json_t *library) {
     return fail(r, "'library' has nothing to call: it needs files, sources or needed", NULL);
   }
   if (table->flag_count > 0 && table->source_count == 0) return fail(r, "'flags' are for 'sources'", NULL);
+  if (table->header_count > 0 && table->source_count == 0) return fail(r, "'headers' are for 'sources'", NULL);
   if (table->shared != NULL && strchr(table->shared, '/') != NULL && !find_file(r, &table->shared)) return false;
   return find_files(r, table->files, table->file_count) && find_files(r, table->sources, table->source_count) &&
          find_folders(r, json_object_get(library, "search"));

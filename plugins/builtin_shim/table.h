@@ -8,7 +8,13 @@
 
 #include "byoc/table.h"
 
-enum { BYOC_SHIM_MAX_RULES = 32, BYOC_SHIM_MAX_OPTIONS = 16, BYOC_SHIM_MAX_SYMBOLS = 64, BYOC_SHIM_MAX_FILES = 16 };
+enum {
+  BYOC_SHIM_MAX_RULES = 32,
+  BYOC_SHIM_MAX_OPTIONS = 16,
+  BYOC_SHIM_MAX_SYMBOLS = 64,
+  BYOC_SHIM_MAX_FILES = 16,
+  BYOC_SHIM_MAX_HEADERS = 16,
+};
 
 typedef struct byoc_shim_table_t {
   json_t *json; // owns every string below
@@ -27,6 +33,11 @@ typedef struct byoc_shim_table_t {
   uint32_t source_count;
   const char *flags[BYOC_SHIM_MAX_FILES]; // of the compiler for the sources
   uint32_t flag_count;
+  const char *headers[BYOC_SHIM_MAX_HEADERS]; // files and folders that the sources include, for other machines
+  uint32_t header_count;
+  // The library for other machines: archives, and the triples that each is for.
+  const char *archives[BYOC_SHIM_MAX_FILES], *archive_machines[BYOC_SHIM_MAX_FILES];
+  uint32_t archive_count;
   const char *needed[BYOC_SHIM_MAX_FILES]; // shared libraries that stay outside
   uint32_t needed_count;
   const char *search[BYOC_SHIM_MAX_FILES]; // folders that hold them

@@ -13,8 +13,6 @@
 #include "pack.h"
 #include "translate.h"
 
-#define ENGINE_NAME "dnnl"
-
 extern const byoc_engine_t byoc_engine_dnnl;
 
 // The archives that artifacts link to (byoc_embed in CMakeLists.txt).
@@ -165,7 +163,7 @@ static int32_t add_json(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_f
                                         .size_bytes = draft->constants[i].size_bytes};
   }
   byoc_json_module_t module = {.header = BYOC_HEADER(byoc_json_module_t, 1),
-                               .engine = ENGINE_NAME,
+                               .engine = BYOC_DNNL_ENGINE_NAME,
                                .json = json,
                                .constants = constants,
                                .constant_count = draft->constant_count,
@@ -196,6 +194,11 @@ static int32_t pack_constants(const byoc_host_t *host, byoc_codegen_t *codegen, 
   return BYOC_OK;
 }
 
+// Weights are packed, and libraries travel along, for this machine only. Another one has its own oneDNN.
+static int is_for_this_machine(const byoc_host_t *host, byoc_codegen_t *codegen) {
+  return host->abi_minor < 5 || host->codegen->triple(codegen) == NULL;
+}
+
 // Answers one function: with a JSON module, or by declining it.
 static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_function_t *function,
                                  int *out_taken) {
@@ -223,7 +226,8 @@ static int32_t generate_function(const byoc_host_t *host, byoc_codegen_t *codege
     goto cleanup;
   }
   byoc_dnnl_draft_prune(&draft, boundary.outputs, boundary.output_count);
-  if (!draft.failed && host->target->option_int(target, BYOC_DNNL_OPTION_PACK) != 0) {
+  const int packs = host->target->option_int(target, BYOC_DNNL_OPTION_PACK) != 0 && is_for_this_machine(host, codegen);
+  if (!draft.failed && packs) {
     status = pack_constants(host, codegen, symbol, &draft, &boundary);
     if (status != BYOC_OK) goto cleanup;
   }
@@ -258,7 +262,7 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen, cons
   };
   static const char *const needed[] = {BYOC_DNNL_SONAME};
   byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
-                                 .name = ENGINE_NAME,
+                                 .name = BYOC_DNNL_ENGINE_NAME,
                                  .symbol = "byoc_engine_dnnl",
                                  .files = archives,
                                  .file_count = sizeof(archives) / sizeof(archives[0]),
@@ -266,7 +270,7 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen, cons
                                  .in_process = &byoc_engine_dnnl};
   if (strcmp(host->target->option_string(target, BYOC_DNNL_OPTION_DEPLOY), "system") == 0) {
     module.needed = (byoc_text_list_t){needed, 1};
-  } else {
+  } else if (is_for_this_machine(host, codegen)) {
     if (no_blobs_reason != NULL) return host->codegen->error(codegen, BYOC_NOT_FOUND, no_blobs_reason);
     module.blobs = blobs->files;
     module.blob_count = blobs->count;

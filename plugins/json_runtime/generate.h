@@ -5,6 +5,8 @@
 
 #include "byoc/plugin.h"
 
+#define BYOC_DNNL_ENGINE_NAME "dnnl"
+
 // Options of the target, as plugin.c declares them.
 #define BYOC_DNNL_OPTION_DEPLOY   "deploy"
 #define BYOC_DNNL_OPTION_WINOGRAD "winograd"

@@ -74,6 +74,23 @@ static void destroy(void *self) {
   (void)host->resize(host, self, 0);
 }
 
+// Archives of the engine for other machines, where tools/dnnl-engine puts them: beside the plugin.
+#define ARCHIVE(triple)                                                                                                \
+  { .header = BYOC_HEADER(byoc_file_content_t, 1), .path = "dnnl/" triple ".a" }
+#define ARCHIVES(triple, file)                                                                                         \
+  {                                                                                                                    \
+    .header = BYOC_HEADER(byoc_machine_code_t, 1), .machines = triple, .files = file, .file_count = 1,                 \
+    .file_stride = sizeof(*(file))                                                                                     \
+  }
+static const byoc_file_content_t archives[] = {ARCHIVE("aarch64-linux-gnu"), ARCHIVE("riscv64-linux-gnu")};
+static const byoc_machine_code_t machines[] = {ARCHIVES("aarch64-linux-gnu", &archives[0]),
+                                               ARCHIVES("riscv64-linux-gnu", &archives[1])};
+static const byoc_runtime_code_t code[] = {{.header = BYOC_HEADER(byoc_runtime_code_t, 1),
+                                            .name = BYOC_DNNL_ENGINE_NAME,
+                                            .archives = machines,
+                                            .archive_count = sizeof(machines) / sizeof(machines[0]),
+                                            .archive_stride = sizeof(machines[0])}};
+
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugin_t *out_plugin) {
   json_runtime_t *self = host->resize(host, NULL, sizeof(*self));
   if (self == NULL) return host->error(host, BYOC_OUT_OF_MEMORY, "out of memory");
@@ -100,7 +117,10 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *host, byoc_plugi
                                    .rules = self->rules,
                                    .rule_count = sizeof(self->rules) / sizeof(self->rules[0]),
                                    .rule_stride = sizeof(self->rules[0]),
-                                   .generate = generate};
+                                   .generate = generate,
+                                   .runtime_code = code,
+                                   .runtime_code_count = sizeof(code) / sizeof(code[0]),
+                                   .runtime_code_stride = sizeof(code[0])};
   self->backends[0] = &self->backend;
   out_plugin->self = self;
   out_plugin->backends = self->backends;

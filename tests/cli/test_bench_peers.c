@@ -147,6 +147,28 @@ static void test_tables(void **state) {
   byoc_test_printed("[2.0, 0.5]\n");
 }
 
+// Peers and ways to build take part in the precisions that they have, f32 first; errors stand below the times.
+static void test_precisions(void **state) {
+  (void)state;
+  need_numpy();
+  byoc_test_shell(
+      0, "python3 -B - <<'END'\n"
+         "import sys; sys.path.insert(0, '" BYOC_TEST_SOURCE_DIR "/tools')\n"
+         "from bench_peers import entries, report\n"
+         "ways = {'byoc c': '--target c', 'byoc all': '--target cutlass;c'}\n"
+         "field = entries.of_race(ways, ['onnxruntime', 'openvino'], ['qdq', 'bf16', 'default', 'f32'])\n"
+         "print(', '.join(entry.name for entry in field))\n"
+         "print([entry.words for entry in field if entry.name == 'byoc all bf16'])\n"
+         "row = {'model': 'm', 'threads': 1, 'median_ms': 1, 'turns_ms': [1], 'start_ms': 1}\n"
+         "print(report.table([{**row, 'contestant': 'byoc c', 'precision': 'f32'},\n"
+         "                    {**row, 'contestant': 'byoc c qdq', 'precision': 'qdq', 'relative_error': 0.0123}]))\n"
+         "END");
+  byoc_test_printed("onnxruntime, openvino, byoc c, byoc all, openvino default, openvino bf16, byoc all bf16, "
+                    "onnxruntime qdq, openvino qdq, byoc c qdq, byoc all qdq\n");
+  byoc_test_printed("['--target cutlass\\\\ -precision=bf16;c']");
+  byoc_test_printed("first contestant in f32\nmodel  byoc c  byoc c qdq\nm                 1.2e-02\n");
+}
+
 static void test_refusals(void **state) {
   (void)state;
   need_numpy();
@@ -157,6 +179,8 @@ static void test_refusals(void **state) {
   byoc_test_printed("LABEL=ARGUMENTS");
   byoc_test_shell(1, BENCH_PEERS "mlp.onnx --peers nobody");
   byoc_test_printed("there is no peer 'nobody'");
+  byoc_test_shell(2, BENCH_PEERS "mlp.onnx --precisions f32,f8");
+  byoc_test_printed("there is no precision 'f8'; known are f32, default, bf16, f16, int8, qdq");
 }
 
 int main(void) {
@@ -166,6 +190,7 @@ int main(void) {
                                      cmocka_unit_test(test_no_helper_stays),
                                      cmocka_unit_test(test_rounds_that_count),
                                      cmocka_unit_test(test_tables),
+                                     cmocka_unit_test(test_precisions),
                                      cmocka_unit_test(test_refusals)};
   return cmocka_run_group_tests(tests, byoc_test_enter_folder, byoc_test_leave_folder);
 }

@@ -148,10 +148,13 @@ static void test_new_plugin(void **state) {
                   "/include my-backend.c -o my-backend.so && "
                   "BYOC_PLUGIN_PATH= byoc run model.byoc --plugin my-backend.so --target 'my-backend; c' --random -v "
                   "2>&1 | grep 'placed my-backend 1 operator'");
-  byoc_test_shell(0, "byoc new-plugin other_one --table");
+  byoc_test_shell(0, "byoc new-plugin other_one --flavour table");
   byoc_test_shell(1, "grep -rw shrink other_one");
   byoc_test_shell(0, "cd other_one && BYOC_PLUGIN_PATH= byoc run model.byoc --plugin other_one.json --target "
                      "'other_one; c' --random -v 2>&1 | grep 'placed other_one 2 operators'");
+  // Names in C cannot have the '-' of a target's name.
+  byoc_test_shell(0, "byoc new-plugin my-npu --flavour engine && byoc new-plugin my-device --flavour device");
+  byoc_test_shell(1, "grep -ri -e abacus -e slab my-npu my-device");
   byoc_test_shell(1, "byoc new-plugin my-backend");
   byoc_test_printed("the folder 'my-backend' cannot be made: File exists");
   byoc_test_shell(0, "test -s my-backend/my-backend.c");
@@ -159,6 +162,11 @@ static void test_new_plugin(void **state) {
   byoc_test_printed("'c' is the host's own target");
   byoc_test_shell(2, "byoc new-plugin ../there");
   byoc_test_printed("'../there' cannot be a plugin's name: a letter, then letters, digits, '_' and '-', at most 31");
+  byoc_test_shell(2, "byoc new-plugin driver --flavour device");
+  byoc_test_printed("a plugin of this flavour cannot be named 'driver': it has the file driver.c");
+  byoc_test_shell(2, "byoc new-plugin mine --flavour engines");
+  byoc_test_printed(
+      "there is no flavour 'engines'\nhint: did you mean 'engine'? there are c, engine, device, npu and table");
   byoc_test_shell(2, "byoc new-plugin");
   byoc_test_printed("the plugin's name");
 }

@@ -274,12 +274,12 @@ static void test_sequences_and_optionals_are_files(void **state) {
   }
 }
 
-// The room of a windowed cache holds the window.
+// The room of a windowed cache holds the window. Queries say the size of heads, which the cache leaves open.
 static void test_a_window_fits_into_its_cache(void **state) {
   (void)state;
   write_text("window.byoc",
              "module {\n  constant @after : i32[2] = [5, 5]\n  constant @most : i32[1] = [6]\n"
-             "  func @main(%q : f32[2,1,32], %k : f32[2,1,16], %pk : f32[2,2,R,8], %pv : f32[2,2,R,8]) -> (%y : ?) {\n"
+             "  func @main(%q : f32[2,1,32], %k : f32[2,1,16], %pk : f32[2,2,R,D], %pv : f32[2,2,R,D]) -> (%y : ?) {\n"
              "    %y = com.microsoft::GroupQueryAttention@1(%q, %k, %k, %pk, %pv, @after, @most) {num_heads = 4, "
              "kv_num_heads = 2, local_window_size = 4, sliding_window_cache = 1} : ?\n    return %y\n  }\n}\n");
   write_npy("q.npy", 3, (const int64_t[]){2, 1, 32}, (const float[64]){0});

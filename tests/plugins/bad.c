@@ -255,6 +255,48 @@ static const byoc_rule_t rules[] = {
     {.header = BYOC_HEADER(byoc_rule_t, 1), .name = "bad.group", .operators = {operators, 2}}};
 #define RULES
 #endif
+// Runtime code for other machines.
+#define CODE(...) static const byoc_runtime_code_t codes[] = {__VA_ARGS__}
+#define ONE_CODE(...)                                                                                                  \
+  { .header = BYOC_HEADER(byoc_runtime_code_t, 1), .name = "mine", __VA_ARGS__ }
+#define SOURCE(name_)                                                                                                  \
+  static const byoc_file_content_t source = {                                                                          \
+      .header = BYOC_HEADER(byoc_file_content_t, 1), .name = name_, .data = "", .size_bytes = 0}
+#define OF_SOURCE ONE_CODE(.sources = &source, .source_count = 1, .source_stride = sizeof(source))
+#ifdef BAD_code_empty
+CODE(ONE_CODE(.flags = {NULL, 0}));
+#define CODES
+#endif
+#ifdef BAD_code_name
+SOURCE("../engine.c");
+CODE(OF_SOURCE);
+#define CODES
+#endif
+#ifdef BAD_code_language
+SOURCE("engine.cc");
+CODE(OF_SOURCE);
+#define CODES
+#endif
+#ifdef BAD_code_unnamed
+SOURCE(NULL);
+CODE(OF_SOURCE);
+#define CODES
+#endif
+#ifdef BAD_code_twice
+SOURCE("engine.c");
+CODE(OF_SOURCE, OF_SOURCE);
+#define CODES
+#endif
+#ifdef BAD_code_machines
+SOURCE("engine.a");
+static const byoc_machine_code_t archives = {.header = BYOC_HEADER(byoc_machine_code_t, 1),
+                                             .machines = "aarch64-linux-gnu;riscv64",
+                                             .files = &source,
+                                             .file_count = 1,
+                                             .file_stride = sizeof(source)};
+CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeof(archives)));
+#define CODES
+#endif
 
 // ABI 1.0 with structs of another size: nothing wrong with that either.
 #ifdef BAD_good_larger_structs
@@ -334,6 +376,11 @@ static const byoc_backend_t backend = {
     .rules = rules,
     .rule_count = sizeof(rules) / sizeof(rules[0]),
     .rule_stride = sizeof(rules[0]),
+#endif
+#ifdef CODES
+    .runtime_code = codes,
+    .runtime_code_count = sizeof(codes) / sizeof(codes[0]),
+    .runtime_code_stride = sizeof(codes[0]),
 #endif
 };
 #define BACKENDS &backend

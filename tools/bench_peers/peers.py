@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The engines: each opens a model with a number of threads and runs it. byoc is one of them.
 
-An engine is a class with __init__(path, threads), bind(inputs by name) and run(), and outputs() after a run. It is made
-inside a worker process, so that engines do not get into each other's way.
+An engine is a class with __init__(path, threads, precision), bind(inputs by name) and run(), and outputs() after a run.
+It is made inside a worker process, so that engines do not get into each other's way. `precisions` are those of
+entries.py that it has; byoc's are in its artifacts.
 """
 import ctypes
 import importlib
@@ -12,8 +13,9 @@ import numpy as np
 
 class OnnxRuntime:
     provider = "CPUExecutionProvider"
+    precisions = ["f32", "qdq"]  # its default is f32
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         import onnxruntime as ort
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -40,11 +42,14 @@ class OnnxRuntimeDnnl(OnnxRuntime):
 
 
 class OpenVino:
-    precision = {"INFERENCE_PRECISION_HINT": "f32"}  # the others compute in f32 too
+    # Without a hint it computes in bf16 on processors with AMX or AVX512-BF16, otherwise in f32.
+    precisions = ["f32", "default", "bf16", "f16", "qdq"]
 
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         import openvino
-        options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY", **self.precision}
+        options = {"INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY"}
+        if precision in ("f32", "bf16", "f16"):
+            options["INFERENCE_PRECISION_HINT"] = precision
         core = openvino.Core()
         model = core.read_model(str(path))
         self.tensor = openvino.Tensor
@@ -62,12 +67,10 @@ class OpenVino:
         return [self.request.get_output_tensor(i).data for i in range(len(self.names))]
 
 
-class OpenVinoDefault(OpenVino):
-    precision = {}  # OpenVINO's own choice: bf16 on processors with AMX or AVX512-BF16, else f32
-
-
 class Tvm:
-    def __init__(self, path, threads):
+    precisions = ["f32"]
+
+    def __init__(self, path, threads, precision):
         import os
         os.environ["TVM_NUM_THREADS"] = str(threads)
         import onnx
@@ -126,7 +129,7 @@ class Artifact(ctypes.Structure):
 
 
 class Byoc:
-    def __init__(self, path, threads):
+    def __init__(self, path, threads, precision):
         library = ctypes.CDLL(str(path))
         library.byoc_artifact_entry.restype = ctypes.POINTER(Artifact)
         self.table = library.byoc_artifact_entry(1).contents
@@ -160,9 +163,8 @@ class Byoc:
 
 
 ENGINES = {"onnxruntime": OnnxRuntime, "onnxruntime-dnnl": OnnxRuntimeDnnl, "openvino": OpenVino,
-           "openvino-default": OpenVinoDefault, "tvm": Tvm, "byoc": Byoc}
-PEERS = {"onnxruntime": "onnxruntime", "onnxruntime-dnnl": "onnxruntime", "openvino": "openvino",
-         "openvino-default": "openvino", "tvm": "tvm"}
+           "tvm": Tvm, "byoc": Byoc}
+PEERS = {"onnxruntime": "onnxruntime", "onnxruntime-dnnl": "onnxruntime", "openvino": "openvino", "tvm": "tvm"}
 
 
 def why_missing(name):

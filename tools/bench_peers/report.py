@@ -146,6 +146,19 @@ def speed_up_cell(table, model, case, contestant):
     return number(speed_up(table, model, case, contestant))
 
 
+def error_cell(table, model, case, contestant):
+    error = table.get((model, case, contestant), {}).get("relative_error")
+    return f"{error:.1e}" if error is not None else ""
+
+
+def error_table(rows, models, contestants):
+    """Of the first case: errors do not depend on threads."""
+    if all(row.get("precision", "f32") == "f32" for row in rows):
+        return []
+    return field_table("relative error of the outputs, to those of the first contestant in f32", rows, cases(rows)[0],
+                       models, contestants, error_cell)
+
+
 def start_table(rows, models, contestants):
     cells = [["build s / start ms"] + contestants]
     for model in models:
@@ -169,14 +182,15 @@ def table(rows):
         if case[0] > 1:
             out += field_table(f"{describe(case)}: times as fast as one thread", rows, case, models, contestants,
                                speed_up_cell)
+    out += error_table(rows, models, contestants)
     out += start_table(rows, models, contestants)
     failures = [f"{row['model']}, {row['contestant']}, {describe(case_of(row))}: {row['error']}" for row in rows
                 if "error" in row]
     return "\n".join(out + (["", "failed:"] + failures if failures else []))
 
 
-FIELDS = ["model", "threads", "neighbours", "contestant", "median_ms", "best_ms", "processor_ms", "runs", "ratio",
-          "agrees", "worst_difference", "build_s", "size_bytes", "open_ms", "first_result_ms", "start_ms", "error"]
+FIELDS = ["model", "threads", "neighbours", "contestant", "precision", "median_ms", "best_ms", "processor_ms", "runs", "ratio",
+          "agrees", "worst_difference", "relative_error", "build_s", "size_bytes", "open_ms", "first_result_ms", "start_ms", "error"]
 
 
 def as_csv(rows):

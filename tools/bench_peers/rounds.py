@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from bench_peers import machine, report
+from bench_peers import machine, quantise, report
 
 WORKER = pathlib.Path(__file__).resolve().parent / "worker.py"
 # Threads of an engine that ran may spin, those of ONNX Runtime for some 20 ms; the next one's turn begins after this.
@@ -29,12 +29,12 @@ def run_command(words):
 
 
 class Contestant:
-    def __init__(self, name, label, row):
-        self.name, self.label, self.row, self.process = name, label, row, None
+    def __init__(self, entry, label, row):
+        self.entry, self.name, self.label, self.row, self.process = entry, entry.name, label, row, None
         self.turns = []  # of each round: the times of its runs, and the processor time of one
 
-    def start(self, engine, path, threads, inputs):
-        command = [sys.executable, WORKER, engine, path, str(threads), inputs]
+    def start(self, path, inputs):
+        command = [sys.executable, WORKER, self.entry.engine, path, self.row["threads"], inputs, self.entry.precision]
         self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, text=True)
         self.row.update(self.read())
@@ -64,17 +64,17 @@ class Contestant:
         self.stop()
 
 
+def random_inputs(ports, seed):
+    """Integers are 0 or 1, so that they are valid as indices, kinds and masks."""
+    random = np.random.default_rng(seed)
+    return {name: random.random(shape, np.float32).astype(dtype) if np.issubdtype(dtype, np.floating)
+            else random.integers(0, 2, shape).astype(dtype) for name, (dtype, shape) in ports.items()}
+
+
 def model_inputs(model, folder):
-    """Seeded inputs, the same for all; integers are 0 or 1, so that they are valid as indices, kinds and masks."""
+    """Seeded inputs, the same for all."""
     path = folder / "inputs.npz"
-    random = np.random.default_rng(5)
-    values = {}
-    for name, (dtype, shape) in port_list(model).items():
-        if np.issubdtype(dtype, np.floating):
-            values[name] = random.random(shape, np.float32).astype(dtype)
-        else:
-            values[name] = random.integers(0, 2, shape).astype(dtype)
-    np.savez(path, **values)
+    np.savez(path, **random_inputs(port_list(model), 5))
     return path
 
 
@@ -94,11 +94,11 @@ def file_of(contestant, folder, suffix):
     return folder / f"{contestant.name.replace(' ', '_')}_{contestant.row['threads']}{suffix}"
 
 
-def build(contestant, model, words, folder, arguments):
+def build(contestant, model_path, folder, arguments):
     path = file_of(contestant, folder, ".so")
     begin = time.perf_counter()
-    run_command([arguments.programs / "byoc", "build", model.path, "-o", path, "--threads", contestant.row["threads"],
-                 *shlex.split(words.replace(";", "\\;"))])
+    run_command([arguments.programs / "byoc", "build", model_path, "-o", path, "--threads", contestant.row["threads"],
+                 *shlex.split(contestant.entry.words.replace(";", "\\;"))])
     contestant.row["build_s"] = time.perf_counter() - begin
     contestant.row["size_bytes"] = path.stat().st_size
     return path
@@ -111,7 +111,7 @@ def compare(contestant, reference, folder):
         outputs = [file[name] for name in file.files]
     if reference is None:
         return outputs
-    worst = 0.0
+    worst = error = 0.0
     agrees = len(outputs) == len(reference)
     for mine, theirs in zip(outputs, reference):
         theirs = np.asarray(theirs, np.float64).reshape(-1)
@@ -119,19 +119,25 @@ def compare(contestant, reference, folder):
         agrees = agrees and mine.shape == theirs.shape and bool(np.allclose(mine, theirs, RTOL, ATOL))
         if mine.shape == theirs.shape and mine.size:
             worst = max(worst, float(np.max(np.abs(mine - theirs))))
-    contestant.row.update(agrees=agrees, worst_difference=worst)
+            error = max(error, float(np.linalg.norm(mine - theirs) / (np.linalg.norm(theirs) or 1.0)))
+    contestant.row.update(worst_difference=worst, relative_error=error)
+    if contestant.entry.precision == "f32":
+        contestant.row["agrees"] = agrees
     return reference
 
 
-def prepare(contestant, model, ways, inputs, folder, arguments):
+def quantised(model, arguments):
+    samples = [random_inputs(port_list(model), seed) for seed in range(100, 100 + quantise.SAMPLES)]
+    return quantise.quantise(model.path, arguments.output / "models" / (model.path.stem + ".qdq.onnx"), samples)
+
+
+def prepare(contestant, model, inputs, folder, arguments):
     """Builds and starts a contestant; one that cannot take part says why in its row."""
-    threads = contestant.row["threads"]
     try:
-        if contestant.name in ways:
-            path = build(contestant, model, ways[contestant.name], folder, arguments)
-            contestant.start("byoc", path, threads, inputs)
-        else:
-            contestant.start(contestant.name, model.path, threads, inputs)
+        path = quantised(model, arguments) if contestant.entry.is_quantised else model.path
+        if contestant.entry.engine == "byoc":
+            path = build(contestant, path, folder, arguments)
+        contestant.start(path, inputs)
     except (RuntimeError, OSError) as error:
         contestant.fail(error)
 
@@ -140,22 +146,23 @@ def say(text):
     print(text, flush=True)
 
 
-def make_field(names, model, threads, neighbours):
+def make_field(entries, model, threads, neighbours):
     """`race` tells rows that were timed together; the label is what is said."""
     race = time.time()
     field = []
     for number in threads:
-        for name in names:
-            label = name if len(threads) == 1 else f"{name}, {report.describe((number, 0))}"
-            field.append(Contestant(name, label, {"model": model.name, "threads": number, "neighbours": neighbours,
-                                                  "contestant": name, "race": race}))
+        for entry in entries:
+            label = entry.name if len(threads) == 1 else f"{entry.name}, {report.describe((number, 0))}"
+            field.append(Contestant(entry, label, {"model": model.name, "threads": number, "neighbours": neighbours,
+                                                   "contestant": entry.name, "precision": entry.precision,
+                                                   "race": race}))
     return field
 
 
-def prepare_all(field, model, ways, inputs, folder, arguments):
+def prepare_all(field, model, inputs, folder, arguments):
     reference = None
     for contestant in field:
-        prepare(contestant, model, ways, inputs, folder, arguments)
+        prepare(contestant, model, inputs, folder, arguments)
         if contestant.process is not None:
             reference = compare(contestant, reference, folder)
         say(f"  {contestant.label}: " + (contestant.row.get("error") or
@@ -190,7 +197,7 @@ def take_rounds(field, threads, neighbours, arguments):
     return peak.values
 
 
-def race(model, threads, neighbours, ways, found, arguments):
+def race(model, threads, neighbours, entries, arguments):
     model.byoc = arguments.programs / "byoc"
     folder = arguments.output / "work"
     folder.mkdir(parents=True, exist_ok=True)
@@ -200,9 +207,9 @@ def race(model, threads, neighbours, ways, found, arguments):
     except (RuntimeError, KeyError, ValueError) as error:
         say(f"  left out: {error}")
         return []
-    field = make_field(list(found) + list(ways), model, threads, neighbours)
+    field = make_field(entries, model, threads, neighbours)
     try:
-        prepare_all(field, model, ways, inputs, folder, arguments)
+        prepare_all(field, model, inputs, folder, arguments)
         peaks = take_rounds(field, max(threads), neighbours, arguments)
     finally:
         for contestant in field:

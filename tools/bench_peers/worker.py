@@ -29,7 +29,7 @@ def answer(message):
     print(json.dumps(message), flush=True)
 
 
-def main(engine, path, threads, inputs_path):
+def main(engine, path, threads, inputs_path, precision):
     with np.load(inputs_path) as file:
         inputs = {name: np.ascontiguousarray(file[name]) for name in file.files}
     if engine != "byoc":
@@ -37,7 +37,7 @@ def main(engine, path, threads, inputs_path):
     signal.signal(signal.SIGALRM, too_slow)
     signal.alarm(START_LIMIT_S)
     start = time.perf_counter()
-    model = peers.ENGINES[engine](path, threads)
+    model = peers.ENGINES[engine](path, threads, precision)
     opened = time.perf_counter()
     model.bind(inputs)
     model.run()
@@ -62,6 +62,6 @@ def main(engine, path, threads, inputs_path):
 
 if __name__ == "__main__":
     try:
-        main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])
+        main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4], sys.argv[5])
     except Exception as error:  # whatever an engine throws goes to the table
         answer({"error": f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}"})

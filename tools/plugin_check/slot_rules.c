@@ -28,7 +28,7 @@ static byoc_status_t negotiate(slots_t *slots, byoc_diag_t *diag) {
   byoc_target_kind_t *kinds = NULL;
   size_t count = 0;
   byoc_arena_init(&arena, byoc_allocator_system());
-  const byoc_status_t status = byoc_plugin_negotiate(slots->plugin, &slots->note, &arena, diag, &kinds, &count);
+  const byoc_status_t status = byoc_plugin_negotiate(slots->plugin, &slots->note, ".", &arena, diag, &kinds, &count);
   byoc_arena_deinit(&arena);
   return status;
 }

@@ -67,6 +67,8 @@ byoc_status_t byoc_composing_sign_code(byoc_composing_t *composing);
 
 // link_artifact.c: links the objects at `output`, as the form of the artifact wants it.
 byoc_status_t byoc_composing_link(byoc_composing_t *composing, const char *output);
+// Is the module the driver of a device of the program?
+bool byoc_composing_uses_driver(const byoc_host_program_t *program, const byoc_runtime_module_t *module);
 // Adds the parts behind the code of a shared object: appended weights, and the seal.
 byoc_status_t byoc_composing_seal(byoc_composing_t *composing, const char *output);
 

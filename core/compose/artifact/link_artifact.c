@@ -32,7 +32,7 @@ static byoc_status_t check_linkable(const byoc_runtime_module_t *module, byoc_di
                          module->name, byoc_runtime_module_kind_name(module->kind));
 }
 
-static bool uses_driver(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
+bool byoc_composing_uses_driver(const byoc_host_program_t *program, const byoc_runtime_module_t *module) {
   for (size_t i = 0; i < program->devices.count && module->kind == BYOC_RUNTIME_MODULE_DRIVER; i++) {
     if (strcmp(program->devices.data[i]->driver, byoc_runtime_module_given_name(module)) == 0) return true;
   }
@@ -89,7 +89,7 @@ static byoc_status_t lay_down(byoc_composing_t *composing, const byoc_composing_
   }
   for (size_t i = 0; program->module != NULL && i < program->module->runtime_modules.count; i++) {
     const byoc_runtime_module_t *driver = program->module->runtime_modules.data[i];
-    if (uses_driver(program, driver)) BYOC_RETURN_IF_ERROR(add_whole_module(composing, driver, files));
+    if (byoc_composing_uses_driver(program, driver)) BYOC_RETURN_IF_ERROR(add_whole_module(composing, driver, files));
   }
   if (composing->entry_count == 1) {
     BYOC_RETURN_IF_ERROR(byoc_link_files_add_path(files, data_file, own_symbols, OWN_SYMBOLS, composing->diag));

@@ -155,6 +155,18 @@ void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t
   for (size_t i = 0; i < module->symbols.count; i++) byoc_hasher_update_string(hasher, module->symbols.data[i]);
   for (size_t i = 0; i < module->needed.count; i++) byoc_hasher_update_string(hasher, module->needed.data[i]);
   for (size_t i = 0; i < module->search.count; i++) byoc_hasher_update_string(hasher, module->search.data[i]);
+  for (size_t i = 0; i < module->sources.count; i++) {
+    byoc_hasher_update_string(hasher, module->sources.data[i].name);
+    byoc_hasher_update(hasher, module->sources.data[i].data, module->sources.data[i].size_bytes);
+  }
+  for (size_t i = 0; i < module->archives.count; i++) {
+    byoc_hasher_update_string(hasher, module->archives.data[i].name);
+    byoc_hasher_update(hasher, module->archives.data[i].data, module->archives.data[i].size_bytes);
+  }
+  for (size_t i = 0; i < module->headers.count; i++) {
+    byoc_hasher_update_string(hasher, module->headers.data[i].name);
+    byoc_hasher_update(hasher, module->headers.data[i].data, module->headers.data[i].size_bytes);
+  }
   for (size_t i = 0; i < module->files.count; i++) {
     byoc_hasher_update(hasher, module->files.data[i].data, module->files.data[i].size_bytes);
   }
@@ -238,9 +250,10 @@ static void forget_constants(listing_t *listing, const byoc_runtime_module_t *mo
   listing->touched_bytes = 0;
 }
 
-// Sizes of what engines and drivers get, and what it fits.
+// Sizes of what engines and drivers get, what it fits, and announced code that was linked.
 static bool set_content(json_t *object, const byoc_runtime_module_t *module) {
   bool ok = module->fits == NULL || set(object, "fits", byoc_json_string(module->fits));
+  ok = ok && (module->code == NULL || set(object, "code", byoc_json_string(module->code)));
   if (module->kind == BYOC_RUNTIME_MODULE_JSON && module->json != NULL) {
     size_t size = strlen(module->json);
     for (size_t i = 0; i < module->constants.count; i++) size += module->constants.data[i].size_bytes;

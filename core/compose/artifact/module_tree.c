@@ -30,6 +30,8 @@ static const char *member(const json_t *object, const char *key) {
 static void print_content(const json_t *object, byoc_string_t *out) {
   const long long size = (long long)json_integer_value(json_object_get(object, "size_bytes"));
   const long long workspace = (long long)json_integer_value(json_object_get(object, "workspace_size_bytes"));
+  const char *code = member(object, "code");
+  if (code[0] != '\0') byoc_string_appendf(out, ", of %s", code);
   if (size > 0) byoc_string_appendf(out, ", %lld bytes", size);
   if (workspace > 0) byoc_string_appendf(out, ", workspace %lld bytes", workspace);
   size_t index = 0;

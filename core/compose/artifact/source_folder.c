@@ -10,6 +10,7 @@
 #include "core/base/folder.h"
 #include "core/compose/artifact/source_names.h"
 #include "core/compose/artifact/source_place.h"
+#include "core/compose/artifact/source_writer.h"
 #include "core/compose/cc/runtime_files.h"
 
 // More constants than these are not printed as C, which compilers would take minutes to read.
@@ -23,80 +24,51 @@ enum { LINE_BYTES = 24 };
   extern const unsigned long long byoc_embed_source_##name##_size;
 TEMPLATES(TEMPLATE_EXTERN)
 
-enum { JOB_NAME_BYTES = 100 };
-
-typedef struct writer_t {
-  const byoc_composing_t *composing;
-  const byoc_string_t *header;
-  const char *folder; // where the files go
-  byoc_allocator_t allocator;
-  byoc_diag_t *diag;
-  char prefix[BYOC_COMPOSE_PREFIX_BYTES];
-  byoc_string_t text;                // of the file that is made
-  byoc_string_t files;               // that were made, a line for each
-  byoc_map_t taken;                  // names of the jobs' files
-  char (*job_names)[JOB_NAME_BYTES]; // of the jobs' files, without .c
-} writer_t;
+typedef byoc_source_writer_t writer_t;
 
 // ---- checks ----
 
 static byoc_status_t refuse(const char *what, const char *name, const char *target, byoc_diag_t *diag) {
   byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
                                          "target '%s' added %s, '%s', which C source cannot hold", target, what, name);
-  byoc_diag_hint(diag, "leave that target out (-t c), or build a static library (model.a)");
+  byoc_diag_hint(diag, "leave that target out (-t c), or build a static library (model.a); its plugin can announce the "
+                       "sources (byoc_runtime_code_t in byoc/plugin.h)");
   return status;
+}
+
+// Code that its backend announced for C source.
+static bool is_announced(const byoc_runtime_module_t *module) {
+  return module->sources.count + module->archives.count > 0;
 }
 
 byoc_status_t byoc_source_folder_check(const byoc_host_program_t *program, byoc_diag_t *diag) {
   for (size_t i = 0; i < program->libraries.count; i++) {
     const byoc_runtime_module_t *module = program->libraries.data[i];
+    if (is_announced(module)) continue;
     if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE || module->files.count > 0 || module->needed.count > 0) {
       return refuse("machine code", module->name, module->target, diag);
     }
   }
-  if (program->engines.count > 0) {
-    const byoc_runtime_module_t *engine = program->engines.data[0].engine;
+  for (size_t i = 0; i < program->engines.count; i++) {
+    const byoc_runtime_module_t *engine = program->engines.data[i].engine;
+    if (is_announced(engine)) continue;
     return refuse("an engine", byoc_runtime_module_given_name(engine), engine->target, diag);
   }
-  if (program->devices.count == 0) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the model uses the device '%s', which C source cannot do",
-                         program->devices.data[0]->driver);
-}
-
-// ---- files ----
-
-// Writes a file at `path` below the folder and empties the text.
-static byoc_status_t write_parts(writer_t *w, const char *path, const byoc_bytes_t *parts, size_t count) {
-  char *whole = byoc_path_join(w->allocator, w->folder, path), *directory = NULL;
-  if (whole != NULL) directory = byoc_path_directory(w->allocator, whole);
-  byoc_status_t status = directory == NULL || w->text.failed ? byoc_diag_out_of_memory(w->diag) : BYOC_OK;
-  if (status == BYOC_OK) status = byoc_make_directories(directory, w->diag);
-  if (status == BYOC_OK) status = byoc_file_write_parts(whole, parts, count, w->diag);
-  byoc_free(w->allocator, directory);
-  byoc_free(w->allocator, whole);
-  byoc_string_clear(&w->text);
-  byoc_string_appendf(&w->files, "%s\n", path);
-  return status;
-}
-
-static byoc_status_t write_text(writer_t *w, const char *path) {
-  const byoc_bytes_t bytes = {.data = w->text.data, .size_bytes = w->text.size};
-  return write_parts(w, path, &bytes, 1);
+  for (size_t i = 0; program->module != NULL && i < program->module->runtime_modules.count; i++) {
+    const byoc_runtime_module_t *driver = program->module->runtime_modules.data[i];
+    if (!byoc_composing_uses_driver(program, driver) || is_announced(driver)) continue;
+    return refuse("a driver", byoc_runtime_module_given_name(driver), driver->target, diag);
+  }
+  return BYOC_OK;
 }
 
 // ---- sources ----
 
-// The names of the jobs' files: those of backends may be long, and several entries may have the same.
 static byoc_status_t name_jobs(writer_t *w) {
   for (size_t i = 0; i < w->composing->jobs.count; i++) {
-    char *name = w->job_names[i], whole[1024];
+    char whole[1024];
     byoc_make_identifier(w->composing->jobs.data[i].name, whole, sizeof(whole));
-    snprintf(name, JOB_NAME_BYTES, "%.*s", JOB_NAME_BYTES - 12, whole);
-    const size_t length = strlen(name);
-    for (int number = 2; byoc_string_map_find(&w->taken, name) != NULL; number++) {
-      snprintf(name + length, JOB_NAME_BYTES - length, "_%d", number);
-    }
-    if (!byoc_string_map_put(&w->taken, name, w)) return byoc_diag_out_of_memory(w->diag);
+    BYOC_RETURN_IF_ERROR(byoc_source_take_name(w, whole, w->job_names[i]));
   }
   return BYOC_OK;
 }
@@ -114,24 +86,33 @@ static const byoc_composing_entry_t *entry_of(const writer_t *w, size_t job) {
 static byoc_status_t write_job(writer_t *w, size_t index) {
   const byoc_compile_job_t *job = &w->composing->jobs.data[index];
   const byoc_composing_entry_t *entry = entry_of(w, index);
-  char path[JOB_NAME_BYTES + 4], names[BYOC_SOURCE_NAMES_BYTES] = "names.h";
+  char path[BYOC_SOURCE_JOB_NAME_BYTES + 4], names[BYOC_SOURCE_NAMES_BYTES] = "names.h";
   if (entry != NULL) byoc_source_names_file(&entry->options.place, names);
   snprintf(path, sizeof(path), "%s.c", w->job_names[index]);
   byoc_string_appendf(&w->text, "#include \"%s\"\n\n", names);
   if (job->preamble != NULL) byoc_string_append(&w->text, job->preamble);
   byoc_string_append(&w->text, job->source);
-  return write_text(w, path);
+  return byoc_source_write_text(w, path);
 }
 
 static byoc_status_t write_names_of_entry(writer_t *w, const byoc_composing_entry_t *entry) {
   char name[BYOC_SOURCE_NAMES_BYTES], path[BYOC_SOURCE_NAMES_BYTES + 8];
   byoc_source_names_file(&entry->options.place, name);
   snprintf(path, sizeof(path), "include/%s", name);
-  byoc_source_emit_entry_names(entry, w->prefix, &w->text);
-  return write_text(w, path);
+  BYOC_RETURN_IF_ERROR(byoc_source_emit_entry_names(entry, w->prefix, &w->text, w->diag));
+  return byoc_source_write_text(w, path);
 }
 
-typedef enum part_t { EVERYWHERE, WITH_THREADS, WITHOUT_THREADS, WITH_TEXTS, NOWHERE } part_t;
+typedef enum part_t {
+  EVERYWHERE,
+  WITH_THREADS,
+  WITHOUT_THREADS,
+  WITH_TEXTS,
+  WITH_DEVICES,
+  WITHOUT_DEVICES,
+  WITH_CODE,
+  NOWHERE
+} part_t;
 
 // When a file of the runtime is compiled. Those of core/runtime/plain stand for others.
 static part_t part_of(const char *path) {
@@ -155,23 +136,34 @@ static part_t part_of(const char *path) {
               {"cpu.c", NOWHERE},
               {"cpu.h", NOWHERE},
               {"isa_level.c", NOWHERE},
-              {"device.c", NOWHERE},
-              {"device_cell.c", NOWHERE},
-              {"device_lend.c", NOWHERE},
-              {"device_memory.c", NOWHERE},
-              {"device_run.c", NOWHERE},
-              {"device_internal.h", NOWHERE},
-              {"verify.c", NOWHERE}};
+              {"no_devices.c", WITHOUT_DEVICES},
+              {"device.c", WITH_DEVICES},
+              {"device_cell.c", WITH_DEVICES},
+              {"device_lend.c", WITH_DEVICES},
+              {"device_memory.c", WITH_DEVICES},
+              {"device_run.c", WITH_DEVICES},
+              {"device_internal.h", WITH_DEVICES},
+              {"verify.c", NOWHERE},
+              {"memory_library.h", WITH_CODE}};
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     if (strcmp(rows[i].name, byoc_path_base(path)) == 0) return rows[i].part;
   }
   return EVERYWHERE;
 }
 
+static bool is_wanted(const writer_t *w, part_t part, bool has_texts) {
+  if (part == WITH_TEXTS) return has_texts;
+  if (part == WITH_DEVICES || part == WITHOUT_DEVICES) {
+    return byoc_source_has_device(w->composing) == (part == WITH_DEVICES);
+  }
+  if (part == WITH_CODE) return w->rules.size > 0;
+  return part != NOWHERE;
+}
+
 static byoc_status_t write_runtime_file(writer_t *w, const byoc_embedded_header_t *file, bool has_texts) {
   const part_t part = part_of(file->path);
   char path[160];
-  if (part == NOWHERE || (part == WITH_TEXTS && !has_texts)) return BYOC_OK;
+  if (!is_wanted(w, part, has_texts)) return BYOC_OK;
   if (!byoc_ends_with(file->path, ".c")) {
     snprintf(path, sizeof(path), "include/%s", file->path);
   } else {
@@ -184,7 +176,7 @@ static byoc_status_t write_runtime_file(writer_t *w, const byoc_embedded_header_
   byoc_string_append(&w->text, condition);
   byoc_string_append_bytes(&w->text, file->data, file->size_bytes);
   if (condition[0] != '\0') byoc_string_append(&w->text, "#endif\n");
-  return write_text(w, path);
+  return byoc_source_write_text(w, path);
 }
 
 static byoc_status_t write_runtime(writer_t *w) {
@@ -199,7 +191,7 @@ static byoc_status_t write_runtime(writer_t *w) {
   }
   for (size_t i = 0; i < byoc_runtime_file_count; i++) files.data[files.count++] = byoc_runtime_file(i);
   byoc_source_emit_names(w->composing, w->prefix, files.data, files.count, &w->text);
-  byoc_status_t status = write_text(w, "include/names.h");
+  byoc_status_t status = byoc_source_write_text(w, "include/names.h");
   // The public headers too; those of the runtime are in both lists.
   for (size_t i = 0; i < byoc_embedded_header_count; i++) files.data[files.count++] = byoc_embedded_header(i);
   for (size_t i = 0; i < files.count && status == BYOC_OK; i++) {
@@ -232,22 +224,22 @@ static byoc_status_t write_data(writer_t *w) {
   parts.data[count] = (byoc_bytes_t){"", 1}; // there is always some
   byoc_status_t status = BYOC_OK;
   if (layout->size_bytes > MOST_PRINTED_BYTES) {
-    status = write_parts(w, "data.bin", parts.data, count + 1);
+    status = byoc_source_write_parts(w, "data.bin", parts.data, count + 1);
     byoc_string_appendf(&w->text,
                         "  .section .rodata.byoc_data,\"a\",%%progbits\n  .globl %s__byoc_data\n"
                         "  .hidden %s__byoc_data\n  .type %s__byoc_data, %%object\n  .balign 64\n%s__byoc_data:\n"
                         "  .incbin \"data.bin\"\n  .size %s__byoc_data, . - %s__byoc_data\n"
                         "  .section .note.GNU-stack,\"\",%%progbits\n",
                         w->prefix, w->prefix, w->prefix, w->prefix, w->prefix, w->prefix);
-    if (status == BYOC_OK) status = write_text(w, "data.S");
+    if (status == BYOC_OK) status = byoc_source_write_text(w, "data.S");
     byoc_string_append_bytes(&w->text, byoc_embed_source_embed, (size_t)byoc_embed_source_embed_size);
-    if (status == BYOC_OK) status = write_text(w, "embed.c");
+    if (status == BYOC_OK) status = byoc_source_write_text(w, "embed.c");
   } else {
     size_t column = 0;
     begin_array(w, "_Alignas(64) const uint8_t", "byoc_data");
     for (size_t i = 0; i <= count; i++) print_bytes(parts.data[i].data, parts.data[i].size_bytes, &column, &w->text);
     byoc_string_append(&w->text, "\n};\n");
-    status = write_text(w, "data.c");
+    status = byoc_source_write_text(w, "data.c");
   }
   byoc_vector_deinit(&parts, w->allocator);
   return status;
@@ -258,7 +250,7 @@ static byoc_status_t write_metadata(writer_t *w) {
   begin_array(w, "const char", "byoc_metadata");
   print_bytes(w->composing->metadata.data, w->composing->metadata.size, &column, &w->text);
   byoc_string_append(&w->text, "\n};\n");
-  return write_text(w, "metadata.c");
+  return byoc_source_write_text(w, "metadata.c");
 }
 
 // ---- templates ----
@@ -304,7 +296,8 @@ static byoc_status_t write_makefile(writer_t *w) {
     append_flags(job->flags, job->flag_count, &w->text);
     byoc_string_append(&w->text, "\n");
   }
-  return write_text(w, "Makefile");
+  byoc_string_append_bytes(&w->text, w->rules.data, w->rules.size);
+  return byoc_source_write_text(w, "Makefile");
 }
 
 // ---- the whole ----
@@ -316,18 +309,19 @@ static byoc_status_t write_files(writer_t *w) {
   for (size_t i = 0; i < w->composing->jobs.count; i++) BYOC_RETURN_IF_ERROR(write_job(w, i));
   for (size_t k = 0; k < w->composing->entry_count; k++) {
     BYOC_RETURN_IF_ERROR(write_names_of_entry(w, &w->composing->entries[k]));
+    BYOC_RETURN_IF_ERROR(byoc_source_write_code(w, &w->composing->entries[k]));
   }
   BYOC_RETURN_IF_ERROR(write_data(w));
   BYOC_RETURN_IF_ERROR(write_metadata(w));
   BYOC_RETURN_IF_ERROR(write_runtime(w));
   BYOC_RETURN_IF_ERROR(write_makefile(w));
   append_template(w, byoc_embed_source_readme);
-  BYOC_RETURN_IF_ERROR(write_text(w, "README.md"));
+  BYOC_RETURN_IF_ERROR(byoc_source_write_text(w, "README.md"));
   byoc_string_append_bytes(&w->text, w->header->data, w->header->size);
-  BYOC_RETURN_IF_ERROR(write_text(w, header));
+  BYOC_RETURN_IF_ERROR(byoc_source_write_text(w, header));
   byoc_string_append_bytes(&w->text, w->files.data, w->files.size);
   if (w->files.failed) return byoc_diag_out_of_memory(w->diag);
-  return write_text(w, BYOC_SOURCE_FILES);
+  return byoc_source_write_text(w, BYOC_SOURCE_FILES);
 }
 
 byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const byoc_string_t *header) {
@@ -341,6 +335,7 @@ byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const 
   byoc_compose_prefix(options, w.prefix);
   byoc_string_init(&w.text, allocator);
   byoc_string_init(&w.files, allocator);
+  byoc_string_init(&w.rules, allocator);
   byoc_string_map_init(&w.taken, allocator);
   w.job_names = byoc_allocate(allocator, composing->jobs.count, sizeof(*w.job_names));
   byoc_status_t status = w.job_names != NULL ? write_files(&w) : byoc_diag_out_of_memory(diag);
@@ -348,6 +343,7 @@ byoc_status_t byoc_source_folder_write(const byoc_composing_t *composing, const 
   byoc_map_deinit(&w.taken);
   byoc_string_deinit(&w.text);
   byoc_string_deinit(&w.files);
+  byoc_string_deinit(&w.rules);
   if (status == BYOC_OK && options->files != NULL) status = byoc_file_set_commit(options->files, diag);
   if (status == BYOC_OK) status = byoc_folder_install(folder, options->output, diag);
   if (status != BYOC_OK) (void)byoc_remove_tree(folder, NULL);

@@ -8,6 +8,7 @@
 
 #include "byoc/artifact.h"
 #include "core/base/map.h"
+#include "core/compose/artifact/source_writer.h"
 
 typedef struct names_t {
   byoc_map_t seen;
@@ -83,7 +84,8 @@ void byoc_source_names_file(const byoc_compose_place_t *place, char *buffer) {
   snprintf(buffer, BYOC_SOURCE_NAMES_BYTES, "names_%s.h", name);
 }
 
-void byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const char *prefix, byoc_string_t *out) {
+byoc_status_t byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const char *prefix, byoc_string_t *out,
+                                           byoc_diag_t *diag) {
   const byoc_compose_place_t *place = &entry->options.place;
   char own[BYOC_COMPOSE_PREFIX_BYTES + BYOC_COMPOSE_ENTRY_BYTES + 2];
   snprintf(own, sizeof(own), "%s%s%s", prefix, place->count > 0 ? "__" : "",
@@ -102,9 +104,12 @@ void byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const cha
   }
   for (size_t i = 0; i < entry->program->libraries.count; i++) {
     const byoc_runtime_module_t *module = entry->program->libraries.data[i];
+    if (module->kind != BYOC_RUNTIME_MODULE_C_SOURCE) continue; // of announced code
     for (size_t k = 0; k < module->symbols.count; k++) add(&names, module->symbols.data[k]);
     if (module->setup_symbol != NULL) add(&names, module->setup_symbol);
   }
+  byoc_status_t status = byoc_source_emit_code_names(entry, prefix, out, diag);
   byoc_string_append(out, "\n#endif // BYOC_NAMES_OF_MODEL_H_\n");
   byoc_map_deinit(&names.seen);
+  return status;
 }

@@ -15,7 +15,8 @@ void byoc_source_emit_names(const byoc_composing_t *composing, const char *prefi
                             size_t file_count, byoc_string_t *out);
 // Appends the names of one entry, for its own files: its kernels, and symbols of backends. The runtime does not see
 // them, so that they may be words of the system's headers.
-void byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const char *prefix, byoc_string_t *out);
+byoc_status_t byoc_source_emit_entry_names(const byoc_composing_entry_t *entry, const char *prefix, byoc_string_t *out,
+                                           byoc_diag_t *diag);
 // The file of an entry's names: "names_decode.h", or "names_model.h" of the only one.
 #define BYOC_SOURCE_NAMES_BYTES (BYOC_COMPOSE_ENTRY_BYTES + 16)
 void byoc_source_names_file(const byoc_compose_place_t *place, char *buffer);

@@ -14,6 +14,7 @@
   X(header_artifact, "byoc/artifact.h")                                                                                \
   X(header_verify, "byoc/verify.h")                                                                                    \
   X(header_device, "byoc/device.h")                                                                                    \
+  X(header_memory_library, "byoc/memory_library.h")                                                                    \
   X(header_isa, "byoc/isa.def")                                                                                        \
   X(runtime_device_h, "core/runtime/device.h")                                                                         \
   X(header_dlpack, "byoc/dlpack.h")                                                                                    \

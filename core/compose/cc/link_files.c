@@ -51,7 +51,12 @@ static byoc_status_t check_machine_of(void *self, const char *member, const uint
   byoc_status_t status =
       byoc_diag_error(check->diag, BYOC_UNSUPPORTED, "%s%s is code for %s, and the artifact is for %s", check->name,
                       of_target, byoc_machine_print_elf(elf.machine, name), byoc_machine_name(check->files->machine));
-  byoc_diag_hint(check->diag, "check the compiler (-cc of target c, or CC), and the machine of --triple");
+  if (check->module != NULL && check->module->sources.count == 0) {
+    byoc_diag_hint(check->diag, "its plugin can announce the code for that machine (byoc_runtime_code_t in "
+                                "byoc/plugin.h)");
+  } else {
+    byoc_diag_hint(check->diag, "check the compiler (-cc of target c, or CC), and the machine of --triple");
+  }
   return status;
 }
 

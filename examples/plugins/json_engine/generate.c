@@ -131,6 +131,12 @@ cleanup:
   return status;
 }
 
+// The libraries here are for this machine. Other machines have their own, which the engine finds there.
+static int is_for_this_machine(const byoc_host_t *host, byoc_codegen_t *codegen) {
+  if (host->abi_minor < 5) return 1;
+  return host->codegen->triple(codegen) == NULL && !host->codegen->wants_source(codegen);
+}
+
 static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen) {
   static const char *const needed[XNNPACK_LIBRARY_COUNT] = XNNPACK_LIBRARIES;
   const byoc_file_content_t archive = {.header = BYOC_HEADER(byoc_file_content_t, 1),
@@ -148,7 +154,7 @@ static int32_t add_engine(const byoc_host_t *host, byoc_codegen_t *codegen) {
   char message[512];
   if (strcmp(host->target->option_string(host->codegen->target(codegen), "deploy"), "system") == 0) {
     module.needed = (byoc_text_list_t){&needed[XNNPACK_LIBRARY_COUNT - 1], 1}; // it needs the others
-  } else {
+  } else if (is_for_this_machine(host, codegen)) {
     const int32_t status = xnnpack_find_libraries(&libraries, message, sizeof(message));
     if (status != BYOC_OK) return host->codegen->error(codegen, status, message);
     module.blobs = libraries.files;

@@ -8,6 +8,9 @@ BYOC_PLUGIN_IDENTITY_NEEDS("xnnpack", "1.0.0", "xnnpack", "Sub-graphs as JSON, r
 
 static const byoc_host_t *host; // lives until destroy
 
+// The engine's sources, for other machines; byoc_add_engine embeds them.
+extern const byoc_runtime_code_t xnnpack_engine_code[1];
+
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "deploy",
@@ -49,7 +52,10 @@ BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *the_host, byoc_p
                              .rules = rules,
                              .rule_count = 1,
                              .rule_stride = sizeof(rules[0]),
-                             .generate = generate};
+                             .generate = generate,
+                             .runtime_code = xnnpack_engine_code,
+                             .runtime_code_count = 1,
+                             .runtime_code_stride = sizeof(xnnpack_engine_code[0])};
   out_plugin->backends = backends;
   out_plugin->backend_count = 1;
   return BYOC_OK;

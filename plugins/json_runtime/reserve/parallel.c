@@ -4,6 +4,7 @@
 #include "parallel.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "invalid.h"
 

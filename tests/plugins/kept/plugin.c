@@ -390,6 +390,9 @@ static int32_t use_services(byoc_codegen_t *codegen) {
   if (has_minor(5) && host->codegen->cpu_vendor(codegen) == NULL) {
     return host->codegen->error(codegen, BYOC_INTERNAL, "the maker of the processor is NULL");
   }
+  if (has_minor(5) && host->codegen->triple(codegen) != NULL) {
+    return host->codegen->error(codegen, BYOC_INTERNAL, "the artifact is for another machine");
+  }
   for (uint64_t i = 0; has_minor(5) && i < host->codegen->function_count(codegen); ++i) {
     TRY(host->codegen->report_precision(codegen, host->codegen->function_at(codegen, i), "f32", NULL));
   }
@@ -454,6 +457,22 @@ static int32_t partition(void *self, const byoc_partition_query_t *query) {
 }
 #endif
 
+#if BYOC_ABI_MINOR >= 5
+// Code for a machine that is not there.
+static const byoc_file_content_t elsewhere = {
+    .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "kept_parts.o", .path = "elsewhere/kept_parts.o"};
+static const byoc_machine_code_t machines = {.header = BYOC_HEADER(byoc_machine_code_t, 1),
+                                             .machines = "m68k-*",
+                                             .files = &elsewhere,
+                                             .file_count = 1,
+                                             .file_stride = sizeof(elsewhere)};
+static const byoc_runtime_code_t code = {.header = BYOC_HEADER(byoc_runtime_code_t, 1),
+                                         .name = NAME "_engine",
+                                         .archives = &machines,
+                                         .archive_count = 1,
+                                         .archive_stride = sizeof(machines)};
+#endif
+
 static byoc_backend_t backend = {
     .header = BYOC_HEADER(byoc_backend_t, 1),
     .target = NAME,
@@ -475,6 +494,9 @@ static byoc_backend_t backend = {
     .state_costs = state_costs,
     .state_target_costs = state_target_costs,
     .partition = partition,
+    .runtime_code = &code,
+    .runtime_code_count = 1,
+    .runtime_code_stride = sizeof(code),
 #endif
 };
 

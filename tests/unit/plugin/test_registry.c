@@ -133,6 +133,14 @@ static void test_bad_plugins(void **state) {
       {"rule_pattern", "pattern of rule 'bad.relu': expected ')' at column 18, before ''"},
       {"rule_operator", "rule 'bad.group': 'com.example::' is not an operator's name"},
       {"rule_operator_word", "rule 'bad.group': 'com.example::Max Pool' is not an operator's name"},
+      {"code_empty",
+       "runtime code 0 ('mine') has neither 'archives' nor 'sources', one of which byoc_runtime_code_t requires"},
+      {"code_name", "target 'bad': runtime code 'mine': file 0 of its sources is called '../engine.c', which is not a "
+                    "file name"},
+      {"code_language", "file 0 of its sources is called 'engine.cc': sources are C, in files *.c"},
+      {"code_unnamed", "file 0 of its sources is given as bytes, without a name"},
+      {"code_twice", "it announces the runtime code 'mine' twice"},
+      {"code_machines", "its archives are for the machines 'aarch64-linux-gnu;riscv64', which are not triples"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     char from[512];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/targets/cpu.h"
+#include "core/targets/runtime_code.h"
 #include "core/targets/target.h"
 
 static const byoc_option_schema_t options[] = {
@@ -350,6 +351,56 @@ static void test_no_error_is_stated(void **state) {
   byoc_target_list_deinit(&list);
 }
 
+// The machines of archives are words with `*` for any characters.
+static void test_archives_are_found_by_triple(void **state) {
+  (void)state;
+  static const struct {
+    const char *machines, *triple;
+    bool expected;
+  } cases[] = {{"aarch64-linux-gnu", "aarch64-linux-gnu", true},
+               {"aarch64-linux-gnu", "aarch64-linux-gnux", false},
+               {"aarch64-linux-gnu", "aarch64-linux-gn", false},
+               {"aarch64-*", "aarch64-unknown-linux-gnu", true},
+               {"aarch64-*", "aarch64_be-linux-gnu", false},
+               {"riscv64-*  arm-*-gnueabihf", "arm-linux-gnueabihf", true},
+               {"riscv64-*  arm-*-gnueabihf", "arm-linux-gnueabi", false},
+               {"*-linux-*musl*", "x86_64-linux-musl", true},
+               {"*-gnu-*-gnu", "a-gnu-gnu", false},
+               {"*", "riscv64-linux-gnu", true},
+               {" ", "riscv64-linux-gnu", false}};
+  for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+    const byoc_machine_code_t archives = {.machines = cases[i].machines};
+    const byoc_runtime_code_t code = {.name = "engine", .archives = &archives, .archive_count = 1};
+    const byoc_runtime_code_t *missing = NULL;
+    const byoc_backend_t backend = {.runtime_code = &code, .runtime_code_count = 1};
+    const char *lost = "";
+    const bool is_found = byoc_runtime_code_archives(&code, cases[i].triple, &lost) == &archives;
+    if (is_found != cases[i].expected) fail_msg("'%s' for %s", cases[i].machines, cases[i].triple);
+    assert_null(lost);
+    assert_int_equal(byoc_runtime_code_serves(&backend, cases[i].triple, &missing), is_found);
+    assert_ptr_equal(missing, is_found ? NULL : &code);
+  }
+}
+
+// A backend serves a machine if all of its code is there for it: sources always are.
+static void test_all_code_of_a_backend_has_to_be_there(void **state) {
+  (void)state;
+  const byoc_machine_code_t archives = {.machines = "aarch64-*"};
+  const byoc_runtime_code_t codes[] = {{.name = "driver", .source_count = 1},
+                                       {.name = "engine", .archives = &archives, .archive_count = 1}};
+  const byoc_backend_t backend = {.runtime_code = codes, .runtime_code_count = 2};
+  const byoc_runtime_code_t *missing = NULL;
+  assert_true(byoc_runtime_code_serves(&backend, "aarch64-linux-gnu", &missing));
+  assert_false(byoc_runtime_code_serves(&backend, "riscv64-linux-gnu", &missing));
+  assert_ptr_equal(missing, &codes[1]);
+  assert_ptr_equal(byoc_runtime_code_find(&backend, "engine"), &codes[1]);
+  assert_null(byoc_runtime_code_find(&backend, "other"));
+  assert_true(byoc_runtime_code_serves(&every_machine, "riscv64-linux-gnu", &missing));
+  const byoc_backend_t none = {.target = "none"};
+  assert_false(byoc_runtime_code_serves(&none, "riscv64-linux-gnu", &missing));
+  assert_null(missing);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_lists),
@@ -362,6 +413,8 @@ int main(void) {
       cmocka_unit_test(test_targets_of_this_machine_only_are_left_out_for_another),
       cmocka_unit_test(test_levels_that_this_machine_lacks),
       cmocka_unit_test(test_no_error_is_stated),
+      cmocka_unit_test(test_archives_are_found_by_triple),
+      cmocka_unit_test(test_all_code_of_a_backend_has_to_be_there),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
