@@ -355,8 +355,8 @@ byoc_status_t byoc_build_evaluate(const byoc_build_t *build, int32_t thread_coun
                                               build->allocator, diag, &out_evaluation->resolver);
   if (status == BYOC_OK) {
     const byoc_symbol_resolver_t resolver = byoc_resolver_interface(out_evaluation->resolver);
-    status =
-        byoc_evaluator_create(program, &resolver, thread_count, build->allocator, diag, &out_evaluation->evaluator);
+    status = byoc_evaluator_create_with(program, &resolver, thread_count, build->options.runtime_values,
+                                        build->allocator, diag, &out_evaluation->evaluator);
   }
   if (status != BYOC_OK) byoc_build_evaluation_end(out_evaluation);
   return status;

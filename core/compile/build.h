@@ -44,11 +44,12 @@ typedef struct byoc_build_options_t {
   const char *stream_axis; // "NAME" or "NAME:parts": compute in loops over the parts of this axis; NULL: do not
   const byoc_variant_dim_t *variants; // dimensions that get several sizes, beside any other (core/compile/variants.h)
   size_t variant_count;
-  bool fallback;              // add plans without devices and engines, for where they cannot start
-  bool as_source;             // the artifact is to be C source
-  bool trace;                 // artifacts get the trace entry, and `fused` below is filled
-  byoc_op_source_t operators; // of the domains that models use; load NULL: there is none
-  byoc_checker_t checker;     // looks at the code of regions and kernels (core/compile/checking.h); NULL: no check
+  bool fallback;                        // add plans without devices and engines, for where they cannot start
+  bool as_source;                       // the artifact is to be C source
+  bool trace;                           // artifacts get the trace entry, and `fused` below is filled
+  byoc_op_source_t operators;           // of the domains that models use; load NULL: there is none
+  byoc_runtime_values_t runtime_values; // of run-time options, for byoc_build_evaluate; they outlive the build
+  byoc_checker_t checker; // looks at the code of regions and kernels (core/compile/checking.h); NULL: no check
 } byoc_build_options_t;
 
 // Callers may read all of it and write nothing.

@@ -294,6 +294,7 @@ byoc_status_t byoc_setup_begin(byoc_setup_t *setup, const byoc_setup_options_t *
                                       .stream_axis = options->stream_axis,
                                       .queue_count = (int32_t)options->queue_count,
                                       .fallback = options->fallback,
+                                      .runtime_values = options->runtime_values,
                                       .variants = options->variants,
                                       .variant_count = options->variant_count,
                                       .pairs = options->pairs,

@@ -55,13 +55,14 @@ typedef struct byoc_setup_options_t {
   const char *size_price;  // percent of a plan's time that a MiB of the artifact is worth; NULL: the default
   int64_t collage_nodes;   // limits of enumerated candidates; 0: the default
   int64_t collage_depth;
-  int64_t thread_count;         // default of the artifact's contexts; 0: decided when running
-  byoc_thread_list_t threads;   // that costs are measured with; none: one thread
-  const char *layout;           // "blocked" (if targets claim such layouts) or "plain"; NULL: blocked
-  int64_t queue_count;          // of each device; 0: one
-  const char *stream_axis;      // "NAME" or "NAME:parts"; NULL: none
-  bool fallback;                // add plans without devices and engines
-  bool trace;                   // the artifact can report the results of each instruction
+  int64_t thread_count;                 // default of the artifact's contexts; 0: decided when running
+  byoc_thread_list_t threads;           // that costs are measured with; none: one thread
+  const char *layout;                   // "blocked" (if targets claim such layouts) or "plain"; NULL: blocked
+  int64_t queue_count;                  // of each device; 0: one
+  const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: none
+  bool fallback;                        // add plans without devices and engines
+  byoc_runtime_values_t runtime_values; // as in byoc_build_options_t
+  bool trace;                           // the artifact can report the results of each instruction
   bool as_source;               // it is C source for any processor: none of the installed targets but "c" by default
   const char *shard;            // "megatron" or a file (core/pass/shard_spec.h); NULL: none
   int64_t rank, rank_count;     // of `shard`; count 0: not given

@@ -19,7 +19,8 @@
   X(METADATA, "metadata", BYOC_MODULE_SERIALISABLE)                                                                    \
   X(DRIVER, "driver", BYOC_MODULE_LINKABLE | BYOC_MODULE_RUNNABLE)                                                     \
   X(DEVICE, "device", BYOC_MODULE_SERIALISABLE)                                                                        \
-  X(KERNELS, "kernels", BYOC_MODULE_SERIALISABLE)
+  X(KERNELS, "kernels", BYOC_MODULE_SERIALISABLE)                                                                      \
+  X(REPORT, "report", BYOC_MODULE_SERIALISABLE)
 
 typedef enum byoc_module_property_t {
   BYOC_MODULE_SERIALISABLE = 1, // goes into the artifact as data or text
@@ -74,6 +75,8 @@ struct byoc_runtime_module_t {
 
   // JSON, ENGINE, DEVICE: the chip that it is for, in its backend's words (byoc_json_module_t.fits); NULL: any
   const char *fits;
+  // ENGINE, DRIVER: the schema of their run-time options (core/module/runtime_options.h); NULL: none
+  const char *runtime_options;
   // C_SOURCE
   const char *source, *compiler; // compiler NULL: the compiler of the host
   BYOC_VECTOR(const char *) flags;
@@ -112,7 +115,7 @@ struct byoc_runtime_module_t {
   const char *function_name; // of the graph module's function; its symbol in the artifact too
   const char *packed_symbol; // PACKED: the function to call
   const char *engine_name;
-  const char *json;
+  const char *json; // REPORT: what the metadata has of it, an object with report, kind, text and others
   BYOC_VECTOR(byoc_bound_constant_t) constants;
   byoc_file_memory_t *file_memory; // file of large constants: that of the first graph with one; NULL: none
   uint64_t workspace_size_bytes;

@@ -50,6 +50,7 @@ static byoc_status_t remember_signatures(byoc_codegen_t *session, byoc_diag_t *d
 }
 
 static void deinit_session(byoc_codegen_t *session) {
+  byoc_vector_deinit(&session->reports, session->allocator);
   for (size_t i = session->made.count; i-- > 0;) byoc_runtime_module_release(session->made.data[i]);
   byoc_vector_deinit(&session->made, session->allocator);
   byoc_arena_deinit(&session->arena);
@@ -179,7 +180,8 @@ static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(check_answers(session, diag));
   const size_t results_before = session->report->results.count;
   BYOC_RETURN_IF_ERROR(fill_report(session, diag));
-  byoc_status_t status = byoc_session_commit(session, diag);
+  byoc_status_t status = byoc_session_keep_reports(session, diag);
+  if (status == BYOC_OK) status = byoc_session_commit(session, diag);
   if (status != BYOC_OK) session->report->results.count = results_before;
   return status;
 }

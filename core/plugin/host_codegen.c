@@ -442,6 +442,27 @@ static const char *triple(const byoc_codegen_t *codegen) {
   return codegen->services != NULL ? codegen->services->triple : NULL;
 }
 
+static int32_t add_report(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report) {
+  byoc_diag_t diag = {0};
+  byoc_report_t read;
+  byoc_status_t status = byoc_abi_read(report, byoc_abi_of(byoc_report_t), "the report", &read, &diag);
+  if (status == BYOC_OK) {
+    status = byoc_session_add_report(codegen, function, &read, &diag);
+    if (status != BYOC_OK) byoc_diag_context(&diag, status, "the report '%.64s'", read.name);
+  }
+  return byoc_session_settle(codegen, status, &diag);
+}
+
+static int32_t declare_runtime_options(byoc_codegen_t *codegen, const char *owner, const byoc_option_t *options,
+                                       uint32_t count, uint32_t stride) {
+  byoc_diag_t diag = {0};
+  const byoc_status_t status = byoc_session_declare_options(codegen, owner, options, count, stride, &diag);
+  if (status != BYOC_OK) {
+    byoc_diag_context(&diag, status, "the run-time options of '%.64s'", owner != NULL ? owner : "");
+  }
+  return byoc_session_settle(codegen, status, &diag);
+}
+
 const byoc_codegen_api_t *byoc_host_codegen_api(void) {
   static const byoc_codegen_api_t api = {
       .header = BYOC_HEADER(byoc_codegen_api_t, 1),
@@ -472,6 +493,8 @@ const byoc_codegen_api_t *byoc_host_codegen_api(void) {
       .report_precision = report_precision,
       .decline_nodes = decline_nodes,
       .triple = triple,
+      .add_report = add_report,
+      .declare_runtime_options = declare_runtime_options,
   };
   return &api;
 }

@@ -6,6 +6,12 @@
 
 #include "core/plugin/codegen.h"
 
+// A report, about one function or (index -1) about all.
+typedef struct byoc_session_note_t {
+  const char *name, *json;
+  int64_t index;
+} byoc_session_note_t;
+
 struct byoc_codegen_t {
   byoc_graph_module_t *module;
   const byoc_target_t *target;
@@ -20,10 +26,12 @@ struct byoc_codegen_t {
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
-  bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
-  byoc_diag_t hook_error;                    // from api->error
-  byoc_diag_t failure; // of the first call that makes the run fail, even if the hook returns success
-  byoc_diag_t last;    // of the last failed call from which the hook may recover
+  BYOC_VECTOR(byoc_session_note_t) reports;
+  uint64_t report_bytes;  // of their content
+  bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
+  byoc_diag_t hook_error; // from api->error
+  byoc_diag_t failure;    // of the first call that makes the run fail, even if the hook returns success
+  byoc_diag_t last;       // of the last failed call from which the hook may recover
 };
 
 // The index of a function that this run is to implement; otherwise -1.
@@ -83,6 +91,16 @@ byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
 // module's own files are then not used. `what` is "engine", "driver" or "static library".
 byoc_status_t byoc_session_fill_code(byoc_codegen_t *session, byoc_runtime_module_t *module, const char *what,
                                      const char *name, bool has_files, byoc_diag_t *diag, bool *out_is_filled);
+
+// ---- session_reports.c: what a vendor wants seen ----
+byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_function_t *function,
+                                      const byoc_report_t *report, byoc_diag_t *diag);
+// Makes modules of this run of the reports, except those about functions that were declined.
+byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- session_options.c: run-time options of engines and drivers ----
+byoc_status_t byoc_session_declare_options(byoc_codegen_t *session, const char *owner, const byoc_option_t *options,
+                                           uint32_t count, uint32_t stride, byoc_diag_t *diag);
 
 // ---- session_device.c: drivers, device code and launches ----
 byoc_status_t byoc_session_add_driver(byoc_codegen_t *session, const byoc_driver_module_t *driver, byoc_diag_t *diag);

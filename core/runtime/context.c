@@ -91,6 +91,31 @@ static void run_in_parts(void *self, byoc_parallel_body_t body, void *argument, 
   context->shared.runtime.parallel_for(self, byoc_stop_run_parts, &parts, count, grain);
 }
 
+static uint32_t wanted(void *self) {
+  return byoc_reporter_wanted(&((byoc_model_context_t *)self)->shared.reporter);
+}
+
+// A function that fails with this status has its reason.
+static int32_t tell(byoc_model_context_t *context, int32_t status) {
+  if (status != BYOC_OK) set_error(context, context->shared.reporter.reason);
+  return status;
+}
+
+static int32_t report_step(void *self, const char *name, uint64_t duration_ns) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_step(&context->shared.reporter, name, duration_ns));
+}
+
+static int32_t report_counter(void *self, const char *name, const char *unit, double value) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_counter(&context->shared.reporter, name, unit, value));
+}
+
+static int32_t report_tensor(void *self, const char *name, const DLTensor *tensor) {
+  byoc_model_context_t *context = self;
+  return tell(context, byoc_reporter_tensor(&context->shared.reporter, name, tensor));
+}
+
 static int32_t is_ending(void *self) {
   return byoc_stop_status(&((byoc_model_context_t *)self)->stop) != BYOC_OK;
 }
@@ -192,7 +217,11 @@ static int32_t set_up_runtime(byoc_model_context_t *context, const byoc_context_
                               .parallel_for = run_alone,
                               .set_error = set_error,
                               .allocate = allocate_text,
-                              .keep = keep};
+                              .keep = keep,
+                              .wanted = wanted,
+                              .report_step = report_step,
+                              .report_counter = report_counter,
+                              .report_tensor = report_tensor};
   char message[256];
   if (byoc_collectives_init(&context->collectives, options->communicator, context->model->rank_count,
                             context->model->rank, &runtime->communicator, message, sizeof(message)) != BYOC_OK) {
@@ -251,6 +280,8 @@ static bool allocate_parts(byoc_model_context_t *context) {
   context->checked = calloc(ports + 1, sizeof(*context->checked));
   context->spans = calloc(ports + 1, sizeof(*context->spans));
   context->placed = calloc((size_t)model->artifact->output_count + 1, sizeof(*context->placed));
+  context->engine_options = calloc((size_t)model->engine_count + 1, sizeof(*context->engine_options));
+  if (context->engine_options == NULL) return false;
   return context->placed != NULL && shared->tensors != NULL && shared->calls != NULL && shared->instances != NULL &&
          shared->workspace != NULL && context->checked != NULL && context->spans != NULL;
 }
@@ -317,8 +348,32 @@ static int32_t verify_if_asked(const byoc_model_t *model) {
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
+static byoc_runtime_schema_t schema_of(const byoc_model_engine_t *engine) {
+  return (byoc_runtime_schema_t){engine->name, engine->options, engine->option_count};
+}
+
+// Are the caller's run-time options those of an engine or a device?
+static int32_t check_options(const byoc_model_t *model, byoc_runtime_values_t values) {
+  const byoc_device_tables_t *places = model->on_devices;
+  const uint32_t devices = places != NULL ? places->device_count : 0;
+  if (values.count == 0) return BYOC_OK;
+  if (values.items == NULL) return create_error(BYOC_INVALID_ARGUMENT, "the list of run-time options is NULL");
+  byoc_runtime_schema_t *schemas = calloc((size_t)model->engine_count + devices + 1, sizeof(*schemas));
+  if (schemas == NULL) return create_error(BYOC_OUT_OF_MEMORY, "out of memory");
+  for (uint32_t i = 0; i < model->engine_count; i++) schemas[i] = schema_of(&model->engines[i]);
+  for (uint32_t i = 0; i < devices; i++) {
+    const byoc_device_row_t *row = &places->devices[i];
+    schemas[model->engine_count + i] = (byoc_runtime_schema_t){row->name, row->options, row->option_count};
+  }
+  char message[1000];
+  const int32_t status =
+      byoc_runtime_options_check(schemas, model->engine_count + devices, values, message, sizeof(message));
+  free(schemas);
+  return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
+}
+
 // Writes the reason of a failure into the thread's error text.
-static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
+static int32_t create_engine(byoc_model_context_t *context, uint32_t index, byoc_runtime_values_t values) {
   const byoc_model_engine_t *engine = &context->model->engines[index];
   const byoc_engine_t *table = engine->table;
   if (table->abi_version != BYOC_ENGINE_ABI_VERSION || table->struct_size < offsetof(byoc_engine_t, profile) ||
@@ -326,12 +381,18 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
     return create_error(BYOC_VERSION, "the engine '%s' has version %u, and this artifact runs version %d", engine->name,
                         (unsigned)table->abi_version, BYOC_ENGINE_ABI_VERSION);
   }
+  const byoc_runtime_schema_t schema = schema_of(engine);
+  byoc_runtime_option_t *options = byoc_runtime_options_make(&schema, values);
+  if (options == NULL) return create_error(BYOC_OUT_OF_MEMORY, "out of memory");
+  context->engine_options[index] = options;
   byoc_engine_init_t init = {.struct_size = sizeof(init),
                              .function_count = engine->function_count,
                              .functions = engine->functions,
                              .blobs = engine->blobs,
                              .blob_count = engine->blob_count,
-                             .runtime = &context->shared.runtime};
+                             .runtime = &context->shared.runtime,
+                             .options = options,
+                             .option_count = engine->option_count};
   const char *what = NULL, *statement = NULL;
   int32_t status = byoc_engine_check_fits(table, &init, engine->fits, &what, &statement);
   if (status != BYOC_OK) {
@@ -346,11 +407,11 @@ static int32_t create_engine(byoc_model_context_t *context, uint32_t index) {
 }
 
 // The engines that have started end where another one cannot start and the plan without engines runs.
-static int32_t create_engines(byoc_model_context_t *context) {
+static int32_t create_engines(byoc_model_context_t *context, byoc_runtime_values_t values) {
   const byoc_model_t *model = context->model;
   byoc_context_t *shared = &context->shared;
   int32_t status = BYOC_OK;
-  for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i);
+  for (uint32_t i = 0; i < model->engine_count && status == BYOC_OK; i++) status = create_engine(context, i, values);
   shared->runtime.has_engines = status == BYOC_OK;
   if (status == BYOC_OK || !model->has_engine_fallback) return status;
   for (uint32_t i = 0; i < model->engine_count; i++) {
@@ -372,6 +433,10 @@ static int32_t compare_builds(byoc_model_context_t *context) {
   return status == BYOC_OK ? BYOC_OK : create_error(status, "%s", message);
 }
 
+static byoc_runtime_values_t values_of(const byoc_context_options_t *options) {
+  return (byoc_runtime_values_t){options->runtime_options, options->runtime_option_count};
+}
+
 static int32_t open_devices(byoc_model_context_t *context, const byoc_context_options_t *options) {
   byoc_context_t *shared = &context->shared;
   for (uint32_t i = 0; i < options->queue_count; i++) {
@@ -379,8 +444,9 @@ static int32_t open_devices(byoc_model_context_t *context, const byoc_context_op
     return create_error(BYOC_INVALID_ARGUMENT, "the caller's queue %u needs `driver` and `current`", (unsigned)i);
   }
   int32_t status = byoc_devices_create(context->model->on_devices, &shared->runtime, options->queues,
-                                       options->queue_count, &shared->devices);
+                                       options->queue_count, values_of(options), &shared->devices);
   shared->runtime.has_devices = status == BYOC_OK;
+  if (status == BYOC_OK) shared->devices->reporter = &shared->reporter;
   if (status == BYOC_OK) return BYOC_OK;
   if (!context->model->on_devices->has_fallback) {
     return create_error(status, "%s", byoc_model_reason(context, status));
@@ -409,9 +475,11 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
     }
     memcpy(&known, options, options->struct_size < sizeof(known) ? options->struct_size : sizeof(known));
   }
+  const byoc_runtime_values_t values = values_of(&known);
   int32_t status = check_stack();
   if (status == BYOC_OK) status = byoc_model_check(model, NULL, 0);
   if (status == BYOC_OK) status = verify_if_asked(model);
+  if (status == BYOC_OK) status = check_options(model, values);
   if (status != BYOC_OK) return status;
 
   byoc_model_context_t *context = calloc(1, sizeof(*context));
@@ -436,7 +504,7 @@ int32_t byoc_model_create(const byoc_model_t *model, const byoc_context_options_
       status = create_error(status, "setting up '%s': %s", model->setups[i].name, byoc_model_reason(context, status));
     }
   }
-  if (status == BYOC_OK) status = create_engines(context);
+  if (status == BYOC_OK) status = create_engines(context, values);
   // The plan without engines has no devices either.
   const bool may_use_devices = model->has_engine_fallback == 0 || context->shared.runtime.has_engines != 0;
   if (status == BYOC_OK && model->on_devices != NULL && may_use_devices) status = open_devices(context, &known);
@@ -466,6 +534,10 @@ void byoc_model_destroy(byoc_context_t *shared) {
       context->model->engines[i].table->destroy(shared->instances[i]);
     }
   }
+  for (uint32_t i = 0; context->engine_options != NULL && i < context->model->engine_count; i++) {
+    free(context->engine_options[i]);
+  }
+  free(context->engine_options);
   if (context->pool_acquired) byoc_model_pool_release();
   for (byoc_kept_t *kept = context->kept; kept != NULL;) {
     byoc_kept_t *next = kept->next;

@@ -38,7 +38,8 @@ typedef struct byoc_model_context_t {
   uint64_t float_mode;            // that of the thread that runs, before the run
   // Divides loops among threads; runtime.parallel_for then only sets the threads' floating-point mode.
   void (*share)(void *self, byoc_parallel_body_t body, void *argument, int64_t count, int64_t grain);
-  byoc_kept_t *kept; // memory that libraries keep here
+  byoc_kept_t *kept;                      // memory that libraries keep here
+  byoc_runtime_option_t **engine_options; // by engine: its run-time options, or NULL
   byoc_collectives_t collectives;
   char reason[512]; // the message given to set_error; cut at 511
   char error[1024];

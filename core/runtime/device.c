@@ -87,18 +87,23 @@ static int32_t check_info(byoc_devices_t *devices, const byoc_open_device_t *dev
   return byoc_devices_say(devices, BYOC_INVALID_DATA, "%s cannot start: its driver does not list its %s", name, lacks);
 }
 
-static int32_t open_device(byoc_devices_t *devices, uint32_t index) {
+static int32_t open_device(byoc_devices_t *devices, uint32_t index, byoc_runtime_values_t values) {
   const byoc_device_row_t *place = &devices->places->devices[index];
   byoc_open_device_t *device = &devices->devices[index];
   char name[96];
   int32_t status = check_driver(devices, place);
   if (status != BYOC_OK) return status;
   const byoc_caller_queue_t *caller = find_caller(devices, place);
+  const byoc_runtime_schema_t schema = {place->name, place->options, place->option_count};
+  device->options = byoc_runtime_options_make(&schema, values);
+  if (device->options == NULL) return byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
   const byoc_device_init_t init = {.struct_size = sizeof(init),
                                    .ordinal = place->ordinal,
                                    .flags = devices->places->times ? BYOC_DEVICE_TIMES : 0,
                                    .runtime = &devices->runtime,
-                                   .native = caller != NULL ? caller->current(caller->self) : NULL};
+                                   .native = caller != NULL ? caller->current(caller->self) : NULL,
+                                   .options = device->options,
+                                   .option_count = place->option_count};
   device->driver = place->driver;
   status = place->driver->open(&init, &device->handle);
   if (status == BYOC_OK) {
@@ -328,10 +333,10 @@ static bool allocate_parts(byoc_devices_t *devices, const byoc_caller_queue_t *c
   return true;
 }
 
-static int32_t set_up(byoc_devices_t *devices) {
+static int32_t set_up(byoc_devices_t *devices, byoc_runtime_values_t values) {
   const byoc_device_tables_t *places = devices->places;
   int32_t status = BYOC_OK;
-  for (uint32_t i = 0; i < places->device_count && status == BYOC_OK; i++) status = open_device(devices, i);
+  for (uint32_t i = 0; i < places->device_count && status == BYOC_OK; i++) status = open_device(devices, i, values);
   for (uint32_t i = 0; i < places->module_count && status == BYOC_OK; i++) status = load_module(devices, i);
   for (uint32_t i = 0; i < places->entry_count && status == BYOC_OK; i++) status = find_entry(devices, i);
   for (uint32_t i = 0; i < places->queue_count && status == BYOC_OK; i++) status = make_queue(devices, i);
@@ -345,7 +350,8 @@ static int32_t set_up(byoc_devices_t *devices) {
 }
 
 int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
-                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices) {
+                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_runtime_values_t values,
+                            byoc_devices_t **out_devices) {
   *out_devices = NULL;
   byoc_devices_t *devices = calloc(1, sizeof(*devices));
   if (devices == NULL) {
@@ -360,7 +366,7 @@ int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runti
                                       .parallel_for = run_parallel,
                                       .set_error = set_reason};
   devices->caller_count = caller_count;
-  int32_t status = allocate_parts(devices, callers) ? set_up(devices)
+  int32_t status = allocate_parts(devices, callers) ? set_up(devices, values)
                                                     : byoc_devices_say(devices, BYOC_OUT_OF_MEMORY, "out of memory");
   if (status == BYOC_OK) {
     *out_devices = devices;
@@ -407,6 +413,9 @@ void byoc_devices_destroy(byoc_devices_t *devices) {
   for (uint32_t i = 0; devices->commands != NULL && devices->devices != NULL && i < devices->places->device_count;
        i++) {
     close_device(devices, &devices->devices[i]);
+  }
+  for (uint32_t i = 0; devices->devices != NULL && i < devices->places->device_count; i++) {
+    free(devices->devices[i].options);
   }
   free(devices->commands);
   free(devices->arguments);

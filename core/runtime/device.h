@@ -15,6 +15,7 @@
 #include "byoc/artifact.h"
 #include "byoc/device.h"
 #include "core/runtime/cell.h"
+#include "core/runtime/option.h"
 
 #define BYOC_DEVICE_NO_ROW UINT32_MAX
 
@@ -22,6 +23,8 @@ typedef struct byoc_device_row_t {
   const char *name; // of the driver
   const byoc_driver_t *driver;
   int32_t ordinal;
+  uint32_t option_count;
+  const byoc_runtime_option_row_t *options; // those that a context may set; NULL: none
 } byoc_device_row_t;
 
 // The origin of a queue.
@@ -155,13 +158,15 @@ typedef struct byoc_open_command_t {
   byoc_device_buffer_t *lent;
   uint32_t first_handle;     // in byoc_devices_t.handles: the handles of the events that it may signal
   byoc_device_event_t *last; // the event that it signalled last in this run, or NULL
+  uint64_t host_ns;          // in a profiled run: the host's time for it since the last report
 } byoc_open_command_t;
 
 typedef struct byoc_open_device_t {
   const byoc_driver_t *driver;
   byoc_device_t *handle;
   byoc_device_info_t info;
-  byoc_device_queue_t *service; // for constants and traces; NULL until it is needed
+  byoc_device_queue_t *service;   // for constants and traces; NULL until it is needed
+  byoc_runtime_option_t *options; // its run-time options
 } byoc_open_device_t;
 
 typedef struct byoc_open_queue_t {
@@ -226,15 +231,18 @@ typedef struct byoc_devices_t {
   const byoc_runtime_t *outer;
   byoc_profile_sink_t profile; // of this run; NULL: not asked for
   void *profile_argument;
-  char reason[512]; // the last message of a driver
+  struct byoc_reporter_t *reporter; // of counters (core/runtime/report.h); NULL: none
+  char reason[512];                 // the last message of a driver
 } byoc_devices_t;
 
 // Opens devices, allocates memory, copies constants, loads code and makes queues and events. On failure *out_devices is
 // NULL, everything is closed, and `runtime` has the message. The status is that of the driver, BYOC_VERSION for a
 // driver of another ABI, BYOC_UNSUPPORTED if there is no code for this device or it lacks a scope, or
-// BYOC_OUT_OF_MEMORY. `places` and `runtime` outlive the devices; `callers` is copied.
+// BYOC_OUT_OF_MEMORY. `places` and `runtime` outlive the devices; `callers` and `values`, which were checked, are
+// copied.
 int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
-                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices);
+                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_runtime_values_t values,
+                            byoc_devices_t **out_devices);
 void byoc_devices_destroy(byoc_devices_t *devices); // accepts NULL
 
 // Begins a run: forgets the events of the last one, and reads the caller's queues. Each run that began must end by

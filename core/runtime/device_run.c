@@ -5,6 +5,8 @@
 
 #include "core/runtime/cell.h"
 #include "core/runtime/device_internal.h"
+#include "core/runtime/model.h"
+#include "core/runtime/report.h"
 
 // The verifier of races chooses by the same function (core/hostir/verify/happens_before_access.c).
 static uint32_t choose(byoc_device_choice_t choice, int64_t index) {
@@ -59,11 +61,33 @@ static int32_t await(byoc_devices_t *devices, const byoc_device_command_row_t *p
 
 // ---- times ----
 
+static int32_t count(void *self, const char *name, const char *unit, double value) {
+  return byoc_reporter_counter(self, name, unit, value);
+}
+
+// The host's time for a command, and the driver's own counters.
+static int32_t report_counters(byoc_devices_t *devices, uint32_t index) {
+  byoc_open_command_t *command = &devices->commands[index];
+  const byoc_open_device_t *device = devices->queues[devices->places->commands[index].queue.first].device;
+  const byoc_driver_t *driver = device->driver;
+  byoc_reporter_t *reporter = devices->reporter;
+  if (reporter == NULL || reporter->counter == NULL) return BYOC_OK;
+  (void)byoc_reporter_counter(reporter, BYOC_COUNTER_HOST_TIME, "ns", (double)command->host_ns);
+  command->host_ns = 0;
+  const bool has_slot = driver->struct_size >= offsetof(byoc_driver_t, event_counters) + sizeof(driver->event_counters);
+  if (!has_slot || driver->event_counters == NULL) return BYOC_OK;
+  reporter->function = devices->places->steps[index];
+  const int32_t status = driver->event_counters(device->handle, command->last, count, reporter);
+  // A counter that cannot be shown ends the run with a message of its own.
+  return status == BYOC_OK || byoc_reporter_status(reporter) != BYOC_OK ? BYOC_OK : refuse(devices, device, status);
+}
+
 static int32_t report_times(byoc_devices_t *devices, uint32_t index) {
   byoc_open_command_t *command = &devices->commands[index];
   uint64_t begin = 0, end = 0;
   if (devices->profile == NULL || command->last == NULL) return BYOC_OK;
   int32_t status = byoc_devices_times(devices, index, &begin, &end);
+  if (status == BYOC_OK) status = report_counters(devices, index);
   if (status != BYOC_OK) return status;
   devices->profile(devices->profile_argument, devices->places->steps[index], end - begin);
   command->last = NULL;
@@ -130,7 +154,9 @@ int32_t byoc_devices_run(byoc_devices_t *devices, uint32_t index) {
   if (!is_signalled && devices->places->times) handle = devices->handles[command->first_handle];
   const byoc_device_order_t order = {
       .waits = devices->order, .wait_count = list_waits(devices, place), .signal = handle};
+  const uint64_t began_ns = devices->profile != NULL ? byoc_model_now_ns() : 0;
   status = put(place, command, queue, &order);
+  if (devices->profile != NULL) command->host_ns += byoc_model_now_ns() - began_ns;
   if (status != BYOC_OK) return refuse(devices, queue->device, status);
   queue->is_open = 1;
   queue->is_flushed = 0;

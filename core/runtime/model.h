@@ -14,7 +14,9 @@
 #include "core/runtime/container.h"
 #include "core/runtime/device.h"
 #include "core/runtime/isa_level.h"
+#include "core/runtime/option.h"
 #include "core/runtime/relation.h"
+#include "core/runtime/report.h"
 #include "core/runtime/trace.h"
 #include "core/runtime/weights.h"
 
@@ -42,6 +44,8 @@ typedef struct byoc_model_engine_t {
   const byoc_engine_function_t *functions;
   const byoc_engine_blob_t *blobs;
   uint32_t function_count, blob_count;
+  const byoc_runtime_option_row_t *options; // those that a context may set; NULL: none
+  uint32_t option_count;
   const char *const *fits; // what each function, and then the blobs, fit, or NULL (core/runtime/fit.h); NULL: none says
 } byoc_model_engine_t;
 
@@ -103,6 +107,7 @@ struct byoc_context_t {
   byoc_observer_t *observer; // of this run; only code that was generated for observers reads it; NULL: none
   byoc_devices_t *devices;   // NULL: the model has none
   struct byoc_stop_t *stop;  // NULL: nothing ends a run early
+  byoc_reporter_t reporter;  // what functions of backends report; generated code sets what is wanted
 };
 
 // The entries of byoc_artifact_t, with the model as an argument.
@@ -147,6 +152,8 @@ void byoc_model_rest(byoc_context_t *context);
 // Calls an engine under a profile; reports each node if the engine can.
 int32_t byoc_model_profile_engine(byoc_context_t *context, uint32_t engine, uint32_t function, const byoc_call_t *call,
                                   byoc_profile_sink_t sink, void *argument);
+// byoc_artifact_t.set_counter_sink.
+void byoc_model_set_counter_sink(byoc_context_t *context, byoc_counter_sink_t sink, void *argument);
 uint64_t byoc_model_now_ns(void);
 
 #endif // BYOC_CORE_RUNTIME_MODEL_H_

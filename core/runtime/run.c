@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a context: reserves it for one thread, checks the caller's arguments, executes the model, and releases it.
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ static int32_t enter(byoc_model_context_t *context) {
     return BYOC_INVALID_ARGUMENT;
   }
   if (atomic_load_explicit(&context->misused, memory_order_relaxed)) atomic_store(&context->misused, false);
+  byoc_reporter_begin(&context->shared.reporter);
   if (context->shared.stop != NULL) byoc_stop_begin(&context->stop);
   if (context->flushes) context->float_mode = byoc_flush_enter();
   const bool has_libraries = model->engine_count + model->setup_count > 0 || context->shared.devices != NULL;
@@ -183,6 +185,15 @@ static int32_t refuse_cancelled(byoc_model_context_t *context) {
   return status == BYOC_OK ? BYOC_OK : fail_by_reason(context, status);
 }
 
+// Refuses a run of which a report of a backend could not be shown.
+static int32_t refuse_reports(byoc_model_context_t *context) {
+  const byoc_reporter_t *reporter = &context->shared.reporter;
+  const int32_t status = byoc_reporter_status(reporter);
+  if (status == BYOC_OK) return BYOC_OK;
+  (void)snprintf(context->reason, sizeof(context->reason), "%s", reporter->reason);
+  return fail_by_reason(context, status);
+}
+
 int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void *const *outputs) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
   int32_t status = begin(context, inputs, outputs);
@@ -198,11 +209,12 @@ int32_t byoc_model_begin(byoc_context_t *shared, const void *const *inputs, void
 
 int32_t byoc_model_end(byoc_context_t *shared) {
   byoc_model_context_t *context = (byoc_model_context_t *)shared;
-  const int32_t status = shared->devices != NULL ? byoc_devices_finish(shared->devices, BYOC_OK) : BYOC_OK;
+  int32_t status = shared->devices != NULL ? byoc_devices_finish(shared->devices, BYOC_OK) : BYOC_OK;
   if (status != BYOC_OK) return end_failed(context, status);
+  status = refuse_reports(context);
   end_pace(context);
   leave(context);
-  return BYOC_OK;
+  return status;
 }
 
 int32_t byoc_model_failed(byoc_context_t *shared, int32_t status, uint32_t step) {
@@ -296,13 +308,14 @@ static int32_t execute(byoc_model_context_t *context) {
   if (devices == NULL) {
     const int32_t status = context->model->execute(&context->shared);
     if (status == BYOC_OK) end_pace(context);
-    return status;
+    return status == BYOC_OK ? refuse_reports(context) : status;
   }
   int32_t status = byoc_devices_begin(devices);
   if (status != BYOC_OK) return fail_by_reason(context, byoc_devices_finish(devices, status));
   status = context->model->execute(&context->shared);
   const int32_t ended = byoc_devices_finish(devices, status);
-  return status != BYOC_OK || ended == BYOC_OK ? status : fail_by_reason(context, ended);
+  if (status == BYOC_OK && ended == BYOC_OK) return refuse_reports(context);
+  return status != BYOC_OK ? status : fail_by_reason(context, ended);
 }
 
 static int32_t run_dynamic(byoc_model_context_t *context, const byoc_argument_t *inputs, byoc_argument_t *outputs) {
@@ -396,12 +409,14 @@ int32_t byoc_model_run_observed(byoc_context_t *shared, const byoc_argument_t *i
   if (status == BYOC_OK) status = check_arrays(context, inputs, outputs);
   if (status != BYOC_OK) return status;
   shared->observer = observer;
+  shared->reporter.observer = observer;
   context->reason[0] = '\0';
   byoc_frame_reset(&shared->frame);
   bool is_dynamic = context->model->execute != NULL;
   status = is_dynamic ? run_dynamic(context, inputs, outputs) : run_static(context, inputs, outputs);
   if (status == BYOC_OK) byoc_frame_finish(&shared->frame);
   shared->observer = NULL;
+  shared->reporter.observer = NULL;
   leave(context);
   return status;
 }
@@ -448,6 +463,11 @@ uint64_t byoc_model_peak_bytes(const byoc_context_t *shared) {
   return model->artifact->workspace_size_bytes + shared->frame.peak_bytes;
 }
 
+void byoc_model_set_counter_sink(byoc_context_t *shared, byoc_counter_sink_t sink, void *argument) {
+  shared->reporter.counter = sink;
+  shared->reporter.counter_argument = argument;
+}
+
 typedef struct node_sink_t {
   byoc_profile_sink_t sink;
   void *argument;
@@ -457,7 +477,7 @@ typedef struct node_sink_t {
 static void report_node(void *self, const char *node, uint64_t duration_ns) {
   const node_sink_t *nodes = self;
   char name[256];
-  (void)snprintf(name, sizeof(name), "\t%s", node);
+  (void)snprintf(name, sizeof(name), "\t%s", node != NULL ? node : "?");
   nodes->sink(nodes->argument, name, duration_ns);
 }
 
@@ -469,7 +489,11 @@ int32_t byoc_model_profile_engine(byoc_context_t *shared, uint32_t engine, uint3
                                   byoc_profile_sink_t sink, void *argument) {
   const byoc_engine_t *table = ((const byoc_model_context_t *)shared)->model->engines[engine].table;
   void *instance = shared->instances[engine];
-  if (table->struct_size < sizeof(*table) || table->profile == NULL) return table->run(instance, function, call);
+  const byoc_model_t *model = ((const byoc_model_context_t *)shared)->model;
+  shared->reporter.function = model->engines[engine].functions[function].symbol;
+  shared->reporter.count = 0;
+  const bool has_profile = table->struct_size >= offsetof(byoc_engine_t, profile) + sizeof(table->profile);
+  if (!has_profile || table->profile == NULL) return table->run(instance, function, call);
   node_sink_t nodes = {.sink = sink, .argument = argument};
   return table->profile(instance, function, call, report_node, &nodes);
 }

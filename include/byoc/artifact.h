@@ -92,6 +92,12 @@ typedef struct byoc_caller_queue_t {
   void *(*current)(void *self);
 } byoc_caller_queue_t;
 
+// A value of a run-time option. Since minor 5.
+typedef struct byoc_option_value_t {
+  const char *name; // "power", or "npu.power" for that of one engine or driver
+  const char *value;
+} byoc_option_value_t;
+
 typedef struct byoc_context_options_t {
   uint32_t struct_size; // sizeof(byoc_context_options_t) of the caller
   // 0: $BYOC_THREADS, else the count chosen when building, else the processors that this process may use: those of its
@@ -129,6 +135,13 @@ typedef struct byoc_context_options_t {
   // times slower on them. `create` refuses it with BYOC_UNSUPPORTED on machines other than x86-64 and AArch64. 0: they
   // are ordinary numbers. Since minor 5.
   uint64_t flush_subnormals;
+  // Values of run-time options: what the engines and drivers inside take when a context is made, such as a performance
+  // mode. The metadata ("runtime_options") and `byoc inspect` list them. A name without an engine or driver in front
+  // sets the option of all that have one; the last value of a name counts. `create` returns BYOC_INVALID_ARGUMENT, with
+  // the names that exist, for an unknown name or a wrong value. Copied. NULL: the defaults. Since minor 5.
+  const byoc_option_value_t *runtime_options;
+  uint32_t runtime_option_count;
+  uint32_t reserved_options; // 0
 } byoc_context_options_t;
 
 // A value of a run with dynamic shapes: a tensor, a sequence or an optional.
@@ -174,8 +187,15 @@ typedef struct byoc_run_options_t {
 // are part of, with a tab before their names. `name` lives until the sink returns.
 typedef void (*byoc_profile_sink_t)(void *argument, const char *name, uint64_t duration_ns);
 
+// A counter of a backend: cycles, bytes, utilisation. It belongs to the name that the sink of the profile gets next.
+// `unit` may be "". Strings live until the sink returns. Since minor 5.
+typedef void (*byoc_counter_sink_t)(void *argument, const char *name, const char *unit, double value);
+
 // A result of an instruction of the host program, reported by `trace` when the instruction has ended. Strings and
-// arrays live as long as the artifact, `turns` and `value` until the sink returns.
+// arrays live as long as the artifact, `turns` and `value` until the sink returns. Intermediate tensors of a backend's
+// function come before the results of its instruction (since minor 5): `op` is then BYOC_TRACE_INNER, there are no
+// operands, and `name` and `value` live until the sink returns.
+#define BYOC_TRACE_INNER "inner"
 typedef struct byoc_trace_event_t {
   uint32_t struct_size;        // sizeof(byoc_trace_event_t) of the artifact
   uint32_t instruction;        // its index in the host program, from 0, where nested instructions count, too
@@ -282,6 +302,9 @@ typedef struct byoc_artifact_t {
   const struct byoc_artifact_t *const *entries;
   uint32_t entry_count;
   uint32_t reserved_entries; // 0
+  // Sets the sink for counters in later profiled runs of the context, and its argument. NULL: none, as in a new
+  // context; collecting counters may make runs slower. Not during a run. Since minor 5.
+  void (*set_counter_sink)(byoc_context_t *context, byoc_counter_sink_t sink, void *argument);
 } byoc_artifact_t;
 
 // The one exported function, byoc_artifact_entry.

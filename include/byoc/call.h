@@ -89,7 +89,46 @@ typedef struct byoc_runtime_t {
   // has one. Only the host program reads it. Since minor 5.
   uint32_t has_engines;
   uint32_t reserved_engines; // 0
+
+  // ---- what a function shows of itself (since minor 5) ----
+  // Each of these may be NULL, or beyond struct_size. They may be called during a call of a packed function or of an
+  // engine, on the thread that was called. Texts and data are read before they return. Each returns BYOC_OK, also if
+  // nobody wants what is reported; BYOC_INVALID_DATA for what cannot be shown (no name, a name or a unit that is
+  // longer than BYOC_REPORTED_NAME_BYTES or is not printable UTF-8, a counter that is NaN or infinite, a tensor that is
+  // not dense in the host's memory, or too many of them): the run then ends with an error that says so; or
+  // BYOC_OUT_OF_MEMORY.
+  //
+  // What this run wants: BYOC_WANTS_*, joined by |; 0 in an ordinary run. Collecting it may make the run slower, but
+  // must not change results.
+  uint32_t (*wanted)(void *self);
+  // A part of the function, and the time that it took: a row below the function's in a profile. An engine with the slot
+  // `profile` may use its sink instead.
+  int32_t (*report_step)(void *self, const char *name, uint64_t duration_ns);
+  // A counter, such as ("cycles", "", 4096) or ("utilisation", "%", 71.5). It belongs to the part that is reported
+  // next, or, behind the last part, to the function. BYOC_COUNTER_DEVICE_TIME, in "ns", is the time that the chip took.
+  int32_t (*report_counter)(void *self, const char *name, const char *unit, double value);
+  // An intermediate tensor, for `byoc run --dump`, under its name in the model where it has one.
+  int32_t (*report_tensor)(void *self, const char *name, const DLTensor *tensor);
 } byoc_runtime_t;
+
+enum {
+  BYOC_WANTS_PROFILE = 1, // the run is profiled: steps and counters
+  BYOC_WANTS_TENSORS = 2, // the run is traced: intermediate tensors
+};
+
+// Bytes of a name or unit that a function reports, at most.
+#define BYOC_REPORTED_NAME_BYTES 200
+// The names of two counters, in nanoseconds: the time on the chip, and the host's time for a command of a device.
+#define BYOC_COUNTER_DEVICE_TIME "device_time"
+#define BYOC_COUNTER_HOST_TIME   "host_time"
+
+// A run-time option of an engine or a driver, with its value in one context. Since minor 5.
+typedef struct byoc_runtime_option_t {
+  const char *name;
+  const char *text; // the value as it was written, otherwise the default
+  int64_t integer;  // INT and BOOL: the value; CHOICE: its index among the choices
+  double real;      // FLOAT: the value
+} byoc_runtime_option_t;
 
 // One call. For static shapes the artifact fills it once per context and changes data pointers only.
 typedef struct byoc_call_t {

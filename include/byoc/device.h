@@ -67,7 +67,16 @@ typedef struct byoc_device_init_t {
   // A queue of the caller's, as later for queue_create with BYOC_QUEUE_NATIVE: `open` opens its device and its context.
   // NULL: the caller has none.
   void *native;
+  // Since minor 5. The run-time options that the backend declared for this driver, in the order of the declaration,
+  // each with its value (codegen->declare_runtime_options). They are valid until `close` returns.
+  const byoc_runtime_option_t *options;
+  uint32_t option_count;
+  uint32_t reserved_options; // 0
 } byoc_device_init_t;
+
+// Receives a counter of a command. Texts are read before it returns. A status that is not BYOC_OK is one that the slot
+// passes on.
+typedef int32_t (*byoc_device_counter_sink_t)(void *argument, const char *name, const char *unit, double value);
 
 enum {
   // Tensors share one allocation at any offset that is a multiple of the device's alignment. Without it each tensor has
@@ -241,6 +250,11 @@ typedef struct byoc_driver_t {
   // the module is loaded: compares the statement with the device. If it does not fit, calls runtime->set_error with
   // what is there and returns a status.
   int32_t (*fits)(byoc_device_t *device, const char *statement);
+  // Since minor 5; optional. Reports the counters of the event's last command, which has ended: cycles, bytes,
+  // utilisation. Called in profiled runs only, where event_times is, too. BYOC_INVALID_ARGUMENT if the command has not
+  // ended or was never signalled.
+  int32_t (*event_counters)(byoc_device_t *device, byoc_device_event_t *event, byoc_device_counter_sink_t sink,
+                            void *argument);
 } byoc_driver_t;
 
 #ifdef __cplusplus

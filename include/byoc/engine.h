@@ -47,6 +47,11 @@ typedef struct byoc_engine_init_t {
   uint32_t blob_count;
   uint32_t reserved; // 0
   const byoc_runtime_t *runtime;
+  // Since minor 5. The run-time options that the backend declared for this engine, in the order of the declaration,
+  // each with its value (codegen->declare_runtime_options). They are valid until `destroy` returns.
+  const byoc_runtime_option_t *options;
+  uint32_t option_count;
+  uint32_t reserved_options; // 0
 } byoc_engine_init_t;
 
 // Receives one line of a profile: the JSON node's name and the time that it took, in nanoseconds.

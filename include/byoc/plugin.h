@@ -521,6 +521,26 @@ typedef struct byoc_edit_api_t {
   int32_t (*run_passes)(byoc_codegen_t *codegen, const char *passes);
 } byoc_edit_api_t;
 
+// ---- reports and run-time options (since minor 5) ----
+
+enum {
+  BYOC_REPORT_TEXT = 1,
+  BYOC_REPORT_JSON = 2,
+  // A fragment of a page. It is shown with those elements and attributes only that lay out text and tables
+  // (docs/plugin.md lists them); scripts, links, images and forms are left out.
+  BYOC_REPORT_HTML = 3,
+};
+
+// What a vendor wants seen of a compilation: a schedule, a memory map, the log of a compiler. Since minor 5.
+typedef struct byoc_report_t {
+  byoc_header_t header;
+  const char *name;    // "memory": 1 to 64 letters, digits and . _ -
+  uint32_t kind;       // BYOC_REPORT_*
+  uint32_t reserved;   // 0
+  const char *content; // UTF-8, without control characters other than tabs and the ends of lines
+  uint64_t size_bytes; // of it, without a NUL; 1 to 1 MiB
+} byoc_report_t;
+
 // A request to compile C into an object, cached by content.
 typedef struct byoc_compile_request_t {
   byoc_header_t header;
@@ -648,6 +668,22 @@ typedef struct byoc_codegen_api_t {
   // NULL: it is for this machine, or C source. Files of this machine, such as shared libraries, do not belong into an
   // artifact for another one.
   const char *(*triple)(const byoc_codegen_t *codegen);
+  // Since minor 5. Adds a report about one of these functions, or about all of them (function NULL); copied. It travels
+  // in the metadata of the artifact: byoc inspect, explain --html and profile --html show it. Those of a function that
+  // the hook declines are dropped. A run may add 256 reports with 4 MiB of content together. BYOC_INVALID_ARGUMENT for
+  // a function that is not one of these, a name or kind that is not as above, and for a report too many or too large;
+  // BYOC_INVALID_DATA for content that is not UTF-8, or not JSON where its kind says so. A failure is kept and fails
+  // the run.
+  int32_t (*add_report)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report);
+  // Since minor 5. Declares the run-time options of an engine or a driver, by name, after it was added: the schema of
+  // what its users may set when they make a context (byoc_context_options_t.runtime_options). `options` are like those
+  // of a backend, without type CPU. If the current target has an option of the same name, its value is the default.
+  // The engine gets the values in byoc_engine_init_t, the driver in byoc_device_init_t. Declaring the same again is
+  // BYOC_OK. BYOC_NOT_FOUND: no such engine or driver was added. BYOC_ALREADY_EXISTS: it has other options.
+  // BYOC_INVALID_ARGUMENT: more than 64, a name that is no word of letters, digits, _ and -, two of one name, a type or
+  // default that is not valid. A failure is kept and fails the run.
+  int32_t (*declare_runtime_options)(byoc_codegen_t *codegen, const char *owner, const byoc_option_t *options,
+                                     uint32_t count, uint32_t stride);
 } byoc_codegen_api_t;
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -80,6 +80,16 @@ void sim_leave(byoc_device_t *device) {
   atomic_store_explicit(&device->entered, 0, memory_order_relaxed);
 }
 
+// The option "stamp" of a context, if there is one.
+static void take_runtime_options(const byoc_device_init_t *init, sim_options_t *options) {
+  if (init->struct_size < offsetof(byoc_device_init_t, reserved_options)) return;
+  for (uint32_t i = 0; i < init->option_count; ++i) {
+    if (strcmp(init->options[i].name, "stamp") != 0 || init->options[i].integer == 0) continue;
+    options->has_stamps = 1;
+    options->stamp_ns = (uint64_t)init->options[i].integer;
+  }
+}
+
 static int32_t sim_open(const byoc_device_init_t *init, byoc_device_t **out_device) {
   *out_device = NULL;
   const byoc_runtime_t *runtime = init->runtime;
@@ -110,6 +120,7 @@ static int32_t sim_open(const byoc_device_init_t *init, byoc_device_t **out_devi
     sim_options_close(&options);
     return status;
   }
+  take_runtime_options(init, &options);
   device->runtime = runtime;
   device->options = options;
   device->flags = init->flags;
@@ -198,4 +209,5 @@ const byoc_driver_t sim_driver = {
     .module_unload = sim_module_unload,
     .module_entry = sim_module_entry,
     .fits = sim_fits,
+    .event_counters = sim_event_counters,
 };

@@ -36,6 +36,7 @@ enum {
 //   devices=N        ordinals 0 to N - 1 exist; 2 unless said. With 0 the device cannot start.
 //   memory=BYTES     of each device; 4 GiB unless said
 //   unified          `import` works
+//   nan              a counter is NaN
 //   architecture=A   "sim_1" unless said
 //   version=V        of the driver, "1" unless said
 //   delay=US         each command takes up to so many microseconds longer, some more and some less

@@ -41,7 +41,7 @@ enum { SIM_TEXT_BYTES = 512, SIM_NAME_BYTES = 64 };
 typedef struct sim_options_t {
   uint64_t devices, memory_bytes, delay_us, order_seed;
   uint64_t stamp_ns;
-  int unified, ordered, times, has_stamps;
+  int unified, ordered, times, has_stamps, nan;
   sim_call_t fail_call; // SIM_CALL_COUNT: none
   int fail_late;
   uint64_t fail_number;
@@ -236,6 +236,8 @@ int32_t sim_event_create(byoc_device_t *device, byoc_device_event_t **out_event)
 void sim_event_destroy(byoc_device_t *device, byoc_device_event_t *event);
 int32_t sim_event_query(byoc_device_t *device, byoc_device_event_t *event, int32_t *out_is_complete);
 int32_t sim_event_wait(byoc_device_t *device, byoc_device_event_t *event);
+int32_t sim_event_counters(byoc_device_t *device, byoc_device_event_t *event, byoc_device_counter_sink_t sink,
+                           void *argument);
 int32_t sim_event_times(byoc_device_t *device, byoc_device_event_t *event, uint64_t *out_begin_ns,
                         uint64_t *out_end_ns);
 const char *sim_event_error(byoc_device_t *device, byoc_device_event_t *event);

@@ -62,7 +62,10 @@ static int read_fault(const char *text, sim_options_t *options) {
 static int read_option(char *text, sim_options_t *options) {
   char *value = strchr(text, '=');
   if (!value) {
-    int *flag = strcmp(text, "unified") == 0 ? &options->unified : strcmp(text, "times") == 0 ? &options->times : NULL;
+    int *flag = strcmp(text, "unified") == 0 ? &options->unified
+                : strcmp(text, "times") == 0 ? &options->times
+                : strcmp(text, "nan") == 0   ? &options->nan
+                                             : NULL;
     if (flag) *flag = 1;
     return flag != NULL;
   }

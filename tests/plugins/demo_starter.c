@@ -35,7 +35,7 @@ static int32_t generate(void *self, byoc_codegen_t *codegen) {
   mute = starter_engine;
   mute.fits = NULL;
   const byoc_file_content_t file = {
-      .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "libstarter.a", .path = STARTER_ENGINE};
+      .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "libstarter.a", .path = ENGINE_ARCHIVE};
   const byoc_engine_module_t engine = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
                                        .name = "starter",
                                        .symbol = "starter_engine",

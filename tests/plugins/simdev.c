@@ -382,6 +382,18 @@ static int32_t take_binary(byoc_codegen_t *codegen, kernels_t *kernels, byoc_dev
   return BYOC_OK;
 }
 
+static const byoc_option_t runtime_options[] = {{.header = BYOC_HEADER(byoc_option_t, 1),
+                                                 .name = "stamp",
+                                                 .type = BYOC_OPTION_INT,
+                                                 .maximum = 1000000000,
+                                                 .help = "nanoseconds that each command takes, 0: as it is"},
+                                                {.header = BYOC_HEADER(byoc_option_t, 1),
+                                                 .name = "power",
+                                                 .type = BYOC_OPTION_CHOICE,
+                                                 .choices = "low|high",
+                                                 .default_value = "high",
+                                                 .help = "the power mode"}};
+
 static int32_t add_modules(byoc_codegen_t *codegen) {
   const byoc_file_content_t archive = {
       .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "libsim_driver.a", .path = SIMDEV_DRIVER};
@@ -393,6 +405,10 @@ static int32_t add_modules(byoc_codegen_t *codegen) {
                                        .file_stride = sizeof(archive),
                                        .in_process = &sim_driver};
   int32_t status = device->add_driver(codegen, &driver);
+  if (status == BYOC_OK && host->abi_minor >= 5) {
+    status = host->codegen->declare_runtime_options(codegen, SIM_DRIVER_NAME, runtime_options, 2,
+                                                    sizeof(runtime_options[0]));
+  }
   kernels_t kernels = {0};
   if (status == BYOC_OK) status = read_kernels(codegen, &kernels);
   if (status == BYOC_OK) {

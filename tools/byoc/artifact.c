@@ -83,9 +83,45 @@ byoc_foreign_t byoc_artifact_run_enter(const byoc_artifact_run_t *run) {
   return enter(run, "run");
 }
 
+// ---- run-time options ----
+
+byoc_status_t byoc_runtime_words_read(const byoc_string_items_t *words, byoc_diag_t *diag,
+                                      byoc_runtime_words_t *out_words) {
+  *out_words = (byoc_runtime_words_t){0};
+  byoc_arena_init(&out_words->arena, byoc_allocator_system());
+  for (size_t i = 0; i < words->count; ++i) {
+    const char *word = words->items[i], *equals = strchr(word, '=');
+    if (equals == NULL || equals == word) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--runtime-option takes NAME=VALUE, not '%s'", word);
+    }
+    const char *name = byoc_arena_format(&out_words->arena, "%.*s", (int)(equals - word), word);
+    if (name == NULL) return byoc_diag_out_of_memory(diag);
+    out_words->items[out_words->count++] = (byoc_option_value_t){.name = name, .value = equals + 1};
+  }
+  return BYOC_OK;
+}
+
+void byoc_runtime_words_deinit(byoc_runtime_words_t *words) {
+  byoc_arena_deinit(&words->arena);
+  *words = (byoc_runtime_words_t){0};
+}
+
+// An artifact of an older byoc would not read them.
+static byoc_status_t check_options(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
+                                   byoc_diag_t *diag) {
+  const byoc_artifact_t *table = run->artifact.table;
+  if (options->runtime_option_count == 0 || table->struct_size > offsetof(byoc_artifact_t, set_counter_sink)) {
+    return BYOC_OK;
+  }
+  return byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                         "%s was built by a byoc that has no run-time options: build it again to set '%s'", run->name,
+                         options->runtime_options[0].name);
+}
+
 byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
                                         byoc_diag_t *diag, byoc_context_t **out_context) {
   const byoc_artifact_t *table = run->artifact.table;
+  BYOC_RETURN_IF_ERROR(check_options(run, options, diag));
   const byoc_foreign_t outer = enter(run, "function create");
   byoc_status_t status = table->create(options, out_context);
   byoc_foreign_leave(&outer);

@@ -7,6 +7,7 @@
 #include "core/base/foreign.h"
 #include "core/loader/loader.h"
 #include "tensors.h"
+#include "tools/common/options.h"
 
 typedef struct byoc_artifact_run_t {
   const char *kind, *name; // "model", "relu.onnx", if it was compiled for this run only; else "artifact" and its path
@@ -28,6 +29,22 @@ byoc_status_t byoc_artifact_run_open_with(const char *path, const char *entry, c
 // For commands that take an artifact.
 #define BYOC_ENTRY_ROW(variable, what)                                                                                 \
   { "entry", 0, BYOC_OPT_STRING, &(variable), "NAME", what " of an artifact of several models (default: the first)" }
+// Run-time options of the engines and drivers in an artifact.
+#define BYOC_RUNTIME_OPTION_ROW(variable)                                                                              \
+  {                                                                                                                    \
+    "runtime-option", 0, BYOC_OPT_LIST, &(variable), "NAME=VALUE",                                                     \
+        "set an option of an engine or a driver inside; byoc inspect lists them"                                       \
+  }
+typedef struct byoc_runtime_words_t {
+  byoc_option_value_t items[BYOC_MAX_LIST];
+  uint32_t count;
+  byoc_arena_t arena;
+} byoc_runtime_words_t;
+// Splits the words, and sets the options of the context to them. The words outlive the call that makes the context.
+// BYOC_INVALID_ARGUMENT for a word without '='.
+byoc_status_t byoc_runtime_words_read(const byoc_string_items_t *words, byoc_diag_t *diag,
+                                      byoc_runtime_words_t *out_words);
+void byoc_runtime_words_deinit(byoc_runtime_words_t *words);
 // One more context of the loaded artifact, to be ended before the run is closed.
 byoc_status_t byoc_artifact_run_context(const byoc_artifact_run_t *run, const byoc_context_options_t *options,
                                         byoc_diag_t *diag, byoc_context_t **out_context);

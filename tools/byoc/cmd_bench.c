@@ -14,7 +14,7 @@ typedef struct bench_options_t {
   const char *artifact, *entry;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool json, flush_subnormals;
-  byoc_string_items_t inputs, dims;
+  byoc_string_items_t inputs, dims, runtime_options;
 } bench_options_t;
 
 typedef struct bench_result_t {
@@ -47,15 +47,23 @@ static byoc_status_t bench(const bench_options_t *options, byoc_diag_t *diag, be
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--runs takes a number from 1 on");
   }
   byoc_artifact_run_t run;
+  byoc_runtime_words_t words;
+  byoc_status_t status = byoc_runtime_words_read(&options->runtime_options, diag, &words);
   int64_t start_ns = byoc_now_ns();
   const byoc_context_options_t context = {.struct_size = sizeof(context),
                                           .thread_count = (int32_t)options->thread_count,
-                                          .flush_subnormals = options->flush_subnormals};
-  BYOC_RETURN_IF_ERROR(byoc_artifact_run_open_with(options->artifact, options->entry, NULL, &context, diag, &run));
+                                          .flush_subnormals = options->flush_subnormals,
+                                          .runtime_options = words.items,
+                                          .runtime_option_count = words.count};
+  if (status == BYOC_OK) {
+    status = byoc_artifact_run_open_with(options->artifact, options->entry, NULL, &context, diag, &run);
+  }
+  byoc_runtime_words_deinit(&words);
+  if (status != BYOC_OK) return status;
   // A program that loads the artifact checks its file only if it is asked to.
   result->load_ms = milliseconds_since(start_ns) - (double)run.artifact.check_ns / 1e6;
   result->threads = (int32_t)options->thread_count;
-  byoc_status_t status = byoc_ports_read(&run.inputs, &options->inputs, NULL, diag);
+  status = byoc_ports_read(&run.inputs, &options->inputs, NULL, diag);
   if (status == BYOC_OK) status = byoc_ports_set_dims(&run.inputs, &options->dims, diag);
   if (status == BYOC_OK) status = byoc_ports_randomise(&run.inputs, (uint64_t)options->seed, diag);
   const byoc_foreign_t outer = byoc_artifact_run_enter(&run);
@@ -100,6 +108,7 @@ int byoc_main_bench(int argc, char **argv) {
       BYOC_ENTRY_ROW(options.entry, "time this one"),
       {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
        "treat subnormal numbers as zeros; some processors take a hundred times as long for them"},
+      BYOC_RUNTIME_OPTION_ROW(options.runtime_options),
       {"json", 0, BYOC_OPT_FLAG, &options.json, "", "one line of JSON"},
   };
   static const char *const operands[] = {"an artifact (.so)", NULL};

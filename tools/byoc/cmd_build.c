@@ -140,9 +140,10 @@ static byoc_status_t check_emit(const char *what, byoc_diag_t *diag) {
 }
 
 // The plan's files appear together with the artifact, but even without it if the requirement is not met: they show why.
-static byoc_status_t add_plan(const byoc_plan_t *plan, const build_options_t *options, byoc_file_set_t *files,
+static byoc_status_t add_plan(const byoc_build_t *build, const build_options_t *options, byoc_file_set_t *files,
                               byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(byoc_explain_add_files(plan, options->save_plan, options->html, files, diag));
+  const byoc_plan_t *plan = &build->result.plan;
+  BYOC_RETURN_IF_ERROR(byoc_explain_add_files(plan, build->module, options->save_plan, options->html, files, diag));
   byoc_status_t status = options->require != NULL ? byoc_require_placed(options->require, plan, diag) : BYOC_OK;
   if (status != BYOC_OK) (void)byoc_file_set_commit(files, NULL);
   return status;
@@ -264,7 +265,7 @@ static byoc_status_t build_model(byoc_session_t *session, const build_options_t 
                                  const byoc_compose_options_t *compose, byoc_diag_t *diag) {
   bool is_host = false;
   BYOC_RETURN_IF_ERROR(compile(session, options, options->model, &is_host, diag));
-  BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build.result.plan, options, compose->files, diag));
+  BYOC_RETURN_IF_ERROR(add_plan(&session->setup.build, options, compose->files, diag));
   if (options->emit != NULL) return emit(session, options, compose, diag);
   const byoc_build_t *build = &session->setup.build;
   if (options->verify) {

@@ -6,8 +6,10 @@
 #include "core/base/log.h"
 #include "core/collage/plan_json.h"
 #include "core/compile/outputs.h"
+#include "core/compose/artifact/metadata_reports.h"
 #include "core/plugin/lint.h"
 #include "explain.h"
+#include "reports.h"
 #include "session.h"
 #include "tools/common/print.h"
 
@@ -28,9 +30,10 @@ static byoc_status_t print_plan(const byoc_plan_t *plan, const explain_options_t
   return status;
 }
 
-static byoc_status_t hand_out(const byoc_plan_t *plan, const explain_options_t *options, byoc_diag_t *diag) {
+static byoc_status_t hand_out(const byoc_plan_t *plan, const byoc_graph_module_t *module,
+                              const explain_options_t *options, byoc_diag_t *diag) {
   byoc_file_set_t files = {0};
-  byoc_status_t status = byoc_explain_add_files(plan, options->save_plan, options->html, &files, diag);
+  byoc_status_t status = byoc_explain_add_files(plan, module, options->save_plan, options->html, &files, diag);
   if (status == BYOC_OK) status = byoc_file_set_commit(&files, diag);
   byoc_file_set_abandon(&files);
   return status == BYOC_OK ? print_plan(plan, options, diag) : status;
@@ -43,7 +46,7 @@ static byoc_status_t explain_saved(const explain_options_t *options, byoc_diag_t
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is a saved plan");
   }
   BYOC_RETURN_IF_ERROR(byoc_plan_read(options->model, byoc_allocator_system(), diag, &plan));
-  byoc_status_t status = hand_out(&plan, options, diag);
+  byoc_status_t status = hand_out(&plan, NULL, options, diag);
   byoc_plan_deinit(&plan);
   return status;
 }
@@ -62,6 +65,22 @@ static void warn_of_rules(const byoc_session_t *session) {
                             (void *)(uintptr_t)backend->rules[r].name);
     }
   }
+}
+
+// What the backends report of the code that they generated.
+static byoc_status_t print_reports(const byoc_graph_module_t *module, byoc_diag_t *diag) {
+  byoc_string_t text;
+  byoc_string_init(&text, module->allocator);
+  json_t *root = json_object();
+  byoc_status_t status =
+      root != NULL && byoc_compose_set_reports(root, module) ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  const json_t *reports = json_object_get(root, "reports");
+  if (json_array_size(reports) > 0) byoc_string_append(&text, "\n");
+  byoc_reports_append_list(reports, &text);
+  if (status == BYOC_OK && (text.failed || text.size > 0)) status = byoc_print_text(&text, diag);
+  json_decref(root);
+  byoc_string_deinit(&text);
+  return status;
 }
 
 // Weights that were made 0 (the pass flush-subnormals).
@@ -93,8 +112,11 @@ static byoc_status_t explain(byoc_session_t *session, const explain_options_t *o
   BYOC_RETURN_IF_ERROR(byoc_session_read_model(session, options->model, diag));
   warn_of_rules(session);
   BYOC_RETURN_IF_ERROR(byoc_session_compile(session, BYOC_BUILD_GENERATED, diag));
-  BYOC_RETURN_IF_ERROR(hand_out(&session->setup.build.result.plan, options, diag));
-  return options->json || options->explain.node != NULL ? BYOC_OK : print_flushed(session->setup.build.module, diag);
+  const byoc_graph_module_t *module = session->setup.build.module;
+  BYOC_RETURN_IF_ERROR(hand_out(&session->setup.build.result.plan, module, options, diag));
+  if (options->json || options->explain.node != NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(print_reports(module, diag));
+  return print_flushed(module, diag);
 }
 
 int byoc_main_explain(int argc, char **argv) {

@@ -18,7 +18,8 @@ typedef struct inspect_options_t {
   byoc_session_options_t session;
   const char *file;
   byoc_inspect_place_t place;
-  bool json, coverage;
+  byoc_inspect_view_t view;
+  bool coverage;
 } inspect_options_t;
 
 typedef struct operator_count_t {
@@ -106,7 +107,7 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
   const bool ok = !counter.failed && byoc_function_dim_names(main, &module->arena, &dims);
   json_t *model = ok ? model_to_json(module, main, &counter.counts, &dims) : NULL;
   byoc_map_deinit(&counter.counts);
-  if (options->json || model == NULL) return byoc_json_print(model, diag);
+  if (options->view.as_json || model == NULL) return byoc_json_print(model, diag);
   print_model(model);
   json_decref(model);
   return BYOC_OK;
@@ -115,10 +116,11 @@ static byoc_status_t inspect_model(byoc_session_t *session, const inspect_option
 int byoc_main_inspect(int argc, char **argv) {
   inspect_options_t options = {0};
   const byoc_option_row_t rows[] = {
-      {"json", 0, BYOC_OPT_FLAG, &options.json, "", "as JSON"},
+      {"json", 0, BYOC_OPT_FLAG, &options.view.as_json, "", "as JSON"},
       BYOC_ENTRY_ROW(options.place.entry, "show this one"),
       {"level", 0, BYOC_OPT_STRING, &options.place.level, "NAME",
        "the ISA level to show, in an artifact for several (default: the best for this processor)"},
+      {"report", 0, BYOC_OPT_STRING, &options.view.report, "NAME", "print the reports of a backend with this name"},
       {"dim", 0, BYOC_OPT_LIST, &options.session.dims, "NAME=VALUE", "give a symbolic dimension its value"},
       {"coverage", 0, BYOC_OPT_FLAG, &options.coverage, "",
        "list the operators of an ONNX model, and the missing ones"},
@@ -128,7 +130,8 @@ int byoc_main_inspect(int argc, char **argv) {
   const byoc_usage_t usage = {
       .command = "byoc inspect",
       .synopsis =
-          "ARTIFACT|MODEL [--json] [--entry NAME] [--level NAME] [--dim NAME=VALUE] [--coverage] [--plugin FILE]",
+          "ARTIFACT|MODEL [--json] [--report NAME] [--entry NAME] [--level NAME] [--dim NAME=VALUE] [--coverage] "
+          "[--plugin FILE]",
       .summary = "show the contents of an artifact or a model",
       .operands = operands,
       .rows = rows,
@@ -143,17 +146,20 @@ int byoc_main_inspect(int argc, char **argv) {
     if (is_artifact && options.session.dims.count > 0) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--dim is for models; this is an artifact");
     }
-    if (!is_artifact && (options.place.entry != NULL || options.place.level != NULL)) {
-      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--%s is for artifacts; this is a model",
-                               options.place.entry != NULL ? "entry" : "level");
+    const char *const place = options.place.entry != NULL   ? "entry"
+                              : options.place.level != NULL ? "level"
+                              : options.view.report != NULL ? "report"
+                                                            : NULL;
+    if (!is_artifact && place != NULL) {
+      status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--%s is for artifacts; this is a model", place);
     }
     if (is_artifact && options.coverage) {
       status = byoc_diag_error(&diag, BYOC_INVALID_ARGUMENT, "--coverage is for models; this is an artifact");
     }
     if (status == BYOC_OK && is_artifact) {
-      status = byoc_inspect_artifact(options.file, &options.place, options.json, &diag);
+      status = byoc_inspect_artifact(options.file, &options.place, &options.view, &diag);
     } else if (status == BYOC_OK && options.coverage) {
-      status = byoc_inspect_coverage(&session, &options.session, options.file, options.json, &diag);
+      status = byoc_inspect_coverage(&session, &options.session, options.file, options.view.as_json, &diag);
     } else if (status == BYOC_OK) {
       status = inspect_model(&session, &options, &diag);
     }

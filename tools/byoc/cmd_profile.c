@@ -8,7 +8,7 @@
 
 typedef struct profile_options_t {
   const char *artifact, *entry, *json, *trace, *html;
-  byoc_string_items_t inputs, dims;
+  byoc_string_items_t inputs, dims, runtime_options;
   int64_t run_count, warm_up_count, thread_count, seed;
   bool best;
 } profile_options_t;
@@ -41,14 +41,18 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   }
   const byoc_output_t outputs[] = {{"--json", options->json}, {"--trace", options->trace}, {"--html", options->html}};
   BYOC_RETURN_IF_ERROR(byoc_outputs_check(outputs, sizeof(outputs) / sizeof(outputs[0]), options->artifact, diag));
-  const byoc_context_options_t one_thread = {.struct_size = sizeof(one_thread), .thread_count = 1};
+  byoc_runtime_words_t words;
+  byoc_status_t status = byoc_runtime_words_read(&options->runtime_options, diag, &words);
+  const byoc_context_options_t one_thread = {.struct_size = sizeof(one_thread),
+                                             .thread_count = 1,
+                                             .runtime_options = words.items,
+                                             .runtime_option_count = words.count};
   byoc_context_options_t chosen = one_thread;
   byoc_profile_request_t request = {
       .warm_up_count = options->warm_up_count, .run_count = options->run_count, .best = options->best};
   byoc_artifact_run_t run = {0};
   byoc_profile_t result = {0};
-  byoc_status_t status = BYOC_OK;
-  if (options->thread_count > 1) {
+  if (status == BYOC_OK && options->thread_count > 1) {
     status = byoc_profile_pool_create((int32_t)options->thread_count, diag, &request.pool);
     if (status == BYOC_OK) chosen.pool = byoc_profile_pool_table(request.pool);
   }
@@ -67,6 +71,7 @@ static byoc_status_t profile(const profile_options_t *options, byoc_diag_t *diag
   if (request.alone != NULL) byoc_artifact_run_end_context(&run, request.alone);
   byoc_artifact_run_close(&run);
   byoc_profile_pool_destroy(request.pool);
+  byoc_runtime_words_deinit(&words);
   return status;
 }
 
@@ -82,6 +87,7 @@ int byoc_main_profile(int argc, char **argv) {
       {"dim", 0, BYOC_OPT_LIST, &options.dims, "NAME=VALUE", "the size of a symbolic dimension of random inputs"},
       {"seed", 0, BYOC_OPT_COUNT, &options.seed, "N", "seed of the random inputs (default 0)"},
       BYOC_ENTRY_ROW(options.entry, "time this one"),
+      BYOC_RUNTIME_OPTION_ROW(options.runtime_options),
       {"best", 0, BYOC_OPT_FLAG, &options.best, "", "each instruction's fastest time instead of its median"},
       {"json", 0, BYOC_OPT_STRING, &options.json, "FILE", "write the table as JSON"},
       {"trace", 0, BYOC_OPT_STRING, &options.trace, "FILE", "write the fastest run as Chrome-trace JSON (Perfetto)"},
@@ -104,7 +110,9 @@ int byoc_main_profile(int argc, char **argv) {
           "many threads: multiply-adds of the instruction's type (f32, int8, bf16), and copying memory. Instructions\n"
           "that are faster than memory read from caches: they have the word cache instead of a percentage. Winograd\n"
           "convolutions count as direct ones; if they are faster than arithmetic allows, they have the word fewer.\n"
-          "Sums by operators and target follow.\n"
+          "Counters that backends report (cycles, bytes, utilisation) follow: those of several calls are added, those "
+          "in\n"
+          "percent averaged. Sums by operators and target are next.\n"
           "With --threads N, runs with one thread alternate with runs with N, and a second table reports the lost "
           "time\n"
           "of each instruction: the times on one and on N threads, the parallel loops, the slowest thread's "

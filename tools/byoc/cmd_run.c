@@ -17,7 +17,8 @@
 
 typedef struct run_options_t {
   byoc_session_options_t session;
-  byoc_string_items_t inputs, expected, dumps;
+  byoc_string_items_t inputs, expected, dumps, runtime_options;
+  byoc_runtime_words_t runtime_words; // of runtime_options
   const char *file, *entry, *output_directory;
   const char *trace;            // a file, or "-"; NULL: none
   int64_t seed, max_iterations; // 0: no limit
@@ -102,12 +103,15 @@ static void log_copies(const byoc_artifact_t *table) {
 static byoc_status_t run_artifact(const char *path, const char *model, const run_options_t *options,
                                   byoc_diag_t *diag) {
   byoc_artifact_run_t run;
+  const byoc_runtime_words_t *words = &options->runtime_words;
   const byoc_context_options_t context = {.struct_size = sizeof(context),
                                           .thread_count = (int32_t)options->session.thread_count,
                                           .communicator = options->communicator,
                                           .max_iterations = (uint64_t)options->max_iterations,
                                           .timeout_ms = timeout_ms(options),
-                                          .flush_subnormals = options->flush_subnormals};
+                                          .flush_subnormals = options->flush_subnormals,
+                                          .runtime_options = words->items,
+                                          .runtime_option_count = words->count};
   BYOC_RETURN_IF_ERROR(
       byoc_artifact_run_open_with(path, model != NULL ? NULL : options->entry, model, &context, diag, &run));
   byoc_status_t status = prepare_inputs(&run.inputs, options, diag);
@@ -315,6 +319,8 @@ static int run_ranks(run_options_t *options, byoc_diag_t *diag) {
 
 // Reads the words of options that the table of options leaves as they are.
 static byoc_status_t read_words(run_options_t *options, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(byoc_runtime_words_read(&options->runtime_options, diag, &options->runtime_words));
+  options->session.runtime_values = (byoc_runtime_values_t){options->runtime_words.items, options->runtime_words.count};
   if (options->labels != NULL && options->top == 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--labels goes with --top");
   }
@@ -351,6 +357,7 @@ int byoc_main_run(int argc, char **argv) {
        "end the run if it takes longer, without the time to load and to prepare it (default: no limit)"},
       {"flush-subnormals", 0, BYOC_OPT_FLAG, &options.flush_subnormals, "",
        "treat subnormal numbers as zeros; some processors take a hundred times as long for them"},
+      BYOC_RUNTIME_OPTION_ROW(options.runtime_options),
       {"evaluate", 0, BYOC_OPT_FLAG, &options.evaluate, "", "interpret the model in this process, no artifact"},
       {"trace", 0, BYOC_OPT_MAYBE, &options.trace, "FILE",
        "list the result of each instruction: name, type, hash, range of values (byoc debug diff compares such files)"},
@@ -397,11 +404,16 @@ int byoc_main_run(int argc, char **argv) {
   bool done = false;
   byoc_status_t status = byoc_options_parse(&usage, argc, argv, &diag, &options.file, &done);
   if (status == BYOC_OK && !done) status = read_words(&options, &diag);
-  if (status == BYOC_OK && !done && usage.more_operands != NULL) return run_ranks(&options, &diag);
+  if (status == BYOC_OK && !done && usage.more_operands != NULL) {
+    const int code = run_ranks(&options, &diag);
+    byoc_runtime_words_deinit(&options.runtime_words);
+    return code;
+  }
   if (status == BYOC_OK && !done) {
     status = run(&session, &options, &diag);
     if (status != BYOC_OK) byoc_diag_context(&diag, status, "running %s", options.file);
     byoc_session_close(&session);
   }
+  byoc_runtime_words_deinit(&options.runtime_words);
   return status == BYOC_OK ? BYOC_EXIT_OK : byoc_report(&diag, status);
 }

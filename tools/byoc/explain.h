@@ -5,6 +5,7 @@
 
 #include "core/base/file_set.h"
 #include "core/collage/plan.h"
+#include "core/ir/graph.h"
 #include "core/targets/target.h"
 
 // ---- questions to a plan (explain_plan.c) ----
@@ -58,9 +59,10 @@ void byoc_explain_node(const byoc_plan_t *plan, const byoc_plan_block_t *block, 
 
 // ---- as files ----
 
-// Adds the plan as JSON and as a page, which is one file with everything in it; either path may be NULL.
-byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const char *json_path, const char *page_path,
-                                     byoc_file_set_t *files, byoc_diag_t *diag);
+// Adds the plan as JSON and as a page, which is one file with everything in it; either path may be NULL. The
+// reports of backends that `module` has are on the page; NULL: the plan is a saved one.
+byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const byoc_graph_module_t *module, const char *json_path,
+                                     const char *page_path, byoc_file_set_t *files, byoc_diag_t *diag);
 
 // ---- as a requirement ----
 

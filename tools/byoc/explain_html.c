@@ -4,12 +4,15 @@
 
 #include "core/base/file.h"
 #include "core/collage/plan_json.h"
+#include "core/compose/artifact/metadata_reports.h"
 #include "explain.h"
+#include "reports.h"
 
 // X(symbol, "mark")
 #define PAGE_PARTS(X)                                                                                                  \
   X(page_colours_css, "/*colours.css*/\n")                                                                             \
   X(page_plan_css, "/*plan.css*/\n")                                                                                   \
+  X(page_reports_css, "/*reports.css*/\n")                                                                             \
   X(page_plan_data_js, "/*plan_data.js*/\n")                                                                           \
   X(page_plan_layout_js, "/*plan_layout.js*/\n")                                                                       \
   X(page_plan_draw_js, "/*plan_draw.js*/\n")                                                                           \
@@ -26,7 +29,7 @@ extern const unsigned char byoc_embed_page_plan_html[];
 enum { PAGE_PARTS(PART_PLACE) FIRST_SCRIPT = PLACE_page_plan_data_js };
 #undef PART_PLACE
 
-static const char plan_mark[] = "/*PLAN*/null";
+static const char plan_mark[] = "/*PLAN*/null", reports_mark[] = "<!--reports-->\n";
 
 typedef struct page_part_t {
   const char *mark, *text;
@@ -59,13 +62,29 @@ static bool append_until(byoc_string_t *out, const char **page, const char *mark
   return true;
 }
 
-static bool append_page(byoc_string_t *out, const byoc_string_t *json) {
+// A box at the foot of the page, which opens when it is wanted.
+static void append_reports(byoc_string_t *out, const byoc_graph_module_t *module) {
+  json_t *root = json_object();
+  if (root == NULL || !byoc_compose_set_reports(root, module)) out->failed = true;
+  const json_t *reports = json_object_get(root, "reports");
+  if (json_array_size(reports) > 0) {
+    byoc_string_appendf(out, "<details id=\"reports\"><summary>%zu report%s of backends</summary>\n",
+                        json_array_size(reports), byoc_plural(json_array_size(reports)));
+    byoc_reports_append_page(reports, out);
+    byoc_string_append(out, "</details>\n");
+  }
+  json_decref(root);
+}
+
+static bool append_page(byoc_string_t *out, const byoc_string_t *json, const byoc_graph_module_t *module) {
 #define PART_ROW(symbol, mark) {mark, (const char *)byoc_embed_##symbol},
   static const page_part_t parts[] = {PAGE_PARTS(PART_ROW)};
 #undef PART_ROW
   const char *page = (const char *)byoc_embed_page_plan_html;
   for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); ++i) {
     if (i == FIRST_SCRIPT) {
+      if (!append_until(out, &page, reports_mark)) return false;
+      append_reports(out, module);
       if (!append_until(out, &page, plan_mark)) return false;
       append_escaped(out, json);
     }
@@ -82,15 +101,15 @@ static byoc_status_t add_text(byoc_file_set_t *files, const char *path, const by
   return byoc_file_set_add(files, path, &bytes, 1, 0644, diag);
 }
 
-byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const char *json_path, const char *page_path,
-                                     byoc_file_set_t *files, byoc_diag_t *diag) {
+byoc_status_t byoc_explain_add_files(const byoc_plan_t *plan, const byoc_graph_module_t *module, const char *json_path,
+                                     const char *page_path, byoc_file_set_t *files, byoc_diag_t *diag) {
   if (json_path == NULL && page_path == NULL) return BYOC_OK;
   byoc_string_t json, text;
   byoc_string_init(&json, plan->arena.allocator);
   byoc_string_init(&text, plan->arena.allocator);
   byoc_status_t status = byoc_plan_print(plan, &json, diag);
   if (status == BYOC_OK && json_path != NULL) status = add_text(files, json_path, &json, diag);
-  if (status == BYOC_OK && page_path != NULL && !append_page(&text, &json)) {
+  if (status == BYOC_OK && page_path != NULL && !append_page(&text, &json, module)) {
     status = byoc_diag_error(diag, BYOC_INTERNAL, "the page of byoc explain misses one of its marks");
   }
   if (status == BYOC_OK && page_path != NULL) status = add_text(files, page_path, &text, diag);

@@ -11,6 +11,7 @@
 #include "core/ir/dim_names.h"
 #include "core/ir/text_parts.h"
 #include "core/loader/artifact_file.h"
+#include "reports.h"
 #include "tools/common/json_print.h"
 #include "tools/common/print.h"
 
@@ -217,6 +218,41 @@ static void print_devices(const json_t *devices, byoc_string_t *out) {
   }
 }
 
+// " 0..3", " low|high"; nothing if any value is allowed.
+static void append_range(const json_t *option, byoc_string_t *out) {
+  const json_t *minimum = json_object_get(option, "minimum"), *maximum = json_object_get(option, "maximum");
+  if (json_is_integer(minimum) && json_is_integer(maximum)) {
+    byoc_string_appendf(out, " %lld..%lld", (long long)json_integer_value(minimum),
+                        (long long)json_integer_value(maximum));
+  } else if (minimum != NULL && maximum != NULL) {
+    byoc_string_appendf(out, " %g..%g", json_number_value(minimum), json_number_value(maximum));
+  }
+  const char *choices = text_of(option, "choices");
+  byoc_string_append(out, choices[0] != '\0' ? " " : "");
+  byoc_string_append_shown(out, choices);
+}
+
+// "option npu.power: int 0..3, default 1: the power mode"
+static void print_options(const json_t *options, byoc_string_t *out) {
+  size_t index = 0;
+  const json_t *option = NULL;
+  json_array_foreach(options, index, option) {
+    byoc_string_append(out, "option ");
+    byoc_string_append_shown(out, text_of(option, "owner"));
+    byoc_string_append(out, ".");
+    byoc_string_append_shown(out, text_of(option, "name"));
+    byoc_string_append(out, ": ");
+    byoc_string_append_shown(out, text_of(option, "type"));
+    append_range(option, out);
+    byoc_string_append(out, ", default ");
+    byoc_string_append_shown(out, text_of(option, "default")[0] != '\0' ? text_of(option, "default") : "\"\"");
+    const char *help = text_of(option, "help");
+    byoc_string_append(out, help[0] != '\0' ? ": " : "");
+    byoc_string_append_shown(out, help);
+    byoc_string_append(out, "\n");
+  }
+}
+
 // "variants: sequence=1; sequence=128; any other size"
 static void print_variants(const json_t *variants, byoc_string_t *out) {
   size_t index = 0;
@@ -302,6 +338,8 @@ static byoc_status_t print_as_text(const description_t *description, byoc_diag_t
   if (weights_file != NULL) byoc_string_appendf(&out, ", in the weights file '%s'", weights_file);
   byoc_string_append(&out, "\n");
   print_devices(json_object_get(root, "devices"), &out);
+  print_options(json_object_get(root, "runtime_options"), &out);
+  byoc_reports_append_list(json_object_get(root, "reports"), &out);
   if (json_object_get(root, "rank_count") != NULL) {
     byoc_string_appendf(&out, "rank %lld of %lld\n", (long long)integer_of(root, "rank"),
                         (long long)integer_of(root, "rank_count"));
@@ -360,14 +398,28 @@ static byoc_status_t read_description(const byoc_artifact_file_t *file, const by
                    : refuse_name(description->root, "entry", "entries", place->entry, "one model", diag);
 }
 
-byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place, bool as_json,
-                                    byoc_diag_t *diag) {
+static byoc_status_t print_report(const description_t *description, const char *name, byoc_diag_t *diag) {
+  byoc_string_t out;
+  byoc_string_init(&out, byoc_allocator_system());
+  byoc_status_t status = byoc_reports_append_named(json_object_get(description->root, "reports"), name, &out, diag);
+  if (status == BYOC_OK) status = byoc_print_text(&out, diag);
+  byoc_string_deinit(&out);
+  return status;
+}
+
+static byoc_status_t print_view(const description_t *description, const byoc_inspect_view_t *view, byoc_diag_t *diag) {
+  if (view->report != NULL) return print_report(description, view->report, diag);
+  return view->as_json ? print_as_json(description, diag) : print_as_text(description, diag);
+}
+
+byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place,
+                                    const byoc_inspect_view_t *view, byoc_diag_t *diag) {
   byoc_artifact_file_t file;
   BYOC_RETURN_IF_ERROR(byoc_artifact_file_open(path, diag, &file));
   description_t description = {0};
   byoc_arena_init(&description.arena, byoc_allocator_system());
   byoc_status_t status = read_description(&file, place, diag, &description);
-  if (status == BYOC_OK) status = as_json ? print_as_json(&description, diag) : print_as_text(&description, diag);
+  if (status == BYOC_OK) status = print_view(&description, view, diag);
   description_deinit(&description);
   byoc_artifact_file_close(&file);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "inspecting '%s'", path);

@@ -11,9 +11,15 @@ typedef struct byoc_inspect_place_t {
   const char *level; // of the processor, as in -mcpu; NULL: the best one
 } byoc_inspect_place_t;
 
-// Prints what the file says of itself, or of what lies at that place, as JSON if `as_json`. The file is checked,
-// but not loaded: nothing in it runs.
-byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place, bool as_json,
-                                    byoc_diag_t *diag);
+// What to print: all as text or JSON, or the content of the reports of that name.
+typedef struct byoc_inspect_view_t {
+  bool as_json;
+  const char *report; // NULL: all
+} byoc_inspect_view_t;
+
+// Prints what the file says of itself, or of what lies at that place. The file is checked, but not loaded: nothing in
+// it runs.
+byoc_status_t byoc_inspect_artifact(const char *path, const byoc_inspect_place_t *place,
+                                    const byoc_inspect_view_t *view, byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_INSPECT_ARTIFACT_H_

@@ -26,6 +26,15 @@ typedef struct byoc_profile_threads_t {
   double dearer_ns;           // the same work takes longer (or, below 0, less long) where it is done by several
 } byoc_profile_threads_t;
 
+// A counter of a backend, below an instruction or a node. In a run, the values of several calls are added; those in
+// percent are averaged.
+typedef struct byoc_profile_counter_t {
+  char *name, *unit;
+  BYOC_VECTOR(double) run_values;
+  size_t run, run_calls; // the run of the last value, and how many values that run has
+  double median;         // over the runs
+} byoc_profile_counter_t;
+
 // An instruction of the host program, or a node of an engine below one.
 typedef struct byoc_profile_row_t {
   char *name;
@@ -43,8 +52,9 @@ typedef struct byoc_profile_row_t {
   double host_ns;                    // the median of that
   double flops_per_ns, bytes_per_ns; // at the median; 0: not known
   double limit_share;                // share reached of the limit that is nearer, at most 1; 0: not known
-  BYOC_VECTOR(byoc_profile_loops_t) run_loops; // instructions: what the threads did in each run
-  byoc_profile_threads_t threads;              // instructions of a profile of several threads
+  BYOC_VECTOR(byoc_profile_loops_t) run_loops;  // instructions: what the threads did in each run
+  byoc_profile_threads_t threads;               // instructions of a profile of several threads
+  BYOC_VECTOR(byoc_profile_counter_t) counters; // in the order in which they came first
 } byoc_profile_row_t;
 
 typedef struct byoc_profile_event_t {
@@ -126,6 +136,20 @@ byoc_profile_total_t *byoc_profile_totals(const byoc_profile_t *profile, size_t 
 bool byoc_profile_is_leaf(const byoc_profile_t *profile, size_t row);
 // The target of a row, or of the instruction that a node belongs to.
 const char *byoc_profile_target(const byoc_profile_t *profile, const byoc_profile_row_t *row);
+
+// profile_counters.c: adds a value to the row's counter of that name and unit, which is made if it is new. False if out
+// of memory, or if the row has more counters than any backend needs, which sets *out_too_many.
+bool byoc_profile_count(byoc_profile_row_t *row, size_t run, const char *name, const char *unit, double value,
+                        bool *out_too_many);
+// Sorts the values and finds the medians.
+void byoc_profile_end_counters(byoc_profile_row_t *row);
+void byoc_profile_row_drop_counters(byoc_profile_row_t *row);
+bool byoc_profile_has_counters(const byoc_profile_t *profile);
+// "12288 cycles", "71.5 % utilisation", "1.50 us device_time".
+void byoc_profile_counter_text(const byoc_profile_counter_t *counter, byoc_string_t *out);
+// The rows with counters, in this order, with their counters: as text, and as an array of JSON.
+void byoc_profile_print_counters(const byoc_profile_t *profile, const size_t *order);
+json_t *byoc_profile_counters_json(const byoc_profile_row_t *row);
 
 void byoc_profile_print(const byoc_profile_t *profile, const size_t *order);
 // For several threads: a table of the instructions in the order of byoc_profile_losses, the sum, and a sentence.

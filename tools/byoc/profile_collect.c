@@ -9,11 +9,20 @@
 #include "core/base/statistics.h"
 #include "profile.h"
 
+enum { MOST_NODES = 1 << 15 };
+
 // A line as the sink gets it. Nodes of an engine wait for their instruction, which comes after them.
 typedef struct pending_t {
   char *name;
   int64_t start_ns, duration_ns;
 } pending_t;
+
+// A counter, which belongs to the pending line of that number, or to the instruction behind all of them.
+typedef struct count_t {
+  char *name, *unit;
+  double value;
+  size_t line;
+} count_t;
 
 typedef struct collector_t {
   byoc_profile_t *profile;
@@ -22,6 +31,7 @@ typedef struct collector_t {
   byoc_allocator_t allocator;
   bool recording; // false during warm-up runs
   bool failed;    // out of memory
+  bool too_many;  // counters, or nodes: no backend needs so many
   size_t run;
   size_t cursor; // the instruction after the last one that reported
   int64_t start_ns;
@@ -29,6 +39,7 @@ typedef struct collector_t {
   int64_t calls_ns;                  // in calls, and in this file
   byoc_argument_t *inputs, *outputs; // where shapes are known only when it runs
   BYOC_VECTOR(pending_t) pending;
+  BYOC_VECTOR(count_t) counts;
   BYOC_VECTOR(byoc_profile_event_t) events; // of this run
 } collector_t;
 
@@ -129,7 +140,8 @@ static size_t find_node(collector_t *c, const char *name, size_t parent, size_t 
     const byoc_profile_row_t *row = &c->profile->rows.data[i];
     if (row->parent == parent && row->ordinal == ordinal && strcmp(row->name, name) == 0) return i;
   }
-  byoc_profile_row_t *row = add_row(c, name, parent);
+  c->too_many = c->too_many || c->profile->rows.count - c->profile->step_count >= MOST_NODES;
+  byoc_profile_row_t *row = c->too_many ? NULL : add_row(c, name, parent);
   if (row == NULL) return BYOC_PROFILE_NO_ROW;
   row->ordinal = ordinal;
   return c->profile->rows.count - 1;
@@ -172,6 +184,44 @@ static void record(collector_t *c, size_t row, int64_t start_ns, int64_t duratio
   if (!byoc_vector_push(&c->events, c->allocator, event)) c->failed = true;
 }
 
+// The counters of a pending line, or of the instruction, which is behind them.
+static void record_counts(collector_t *c, size_t row, size_t line) {
+  for (size_t i = 0; i < c->counts.count && row != BYOC_PROFILE_NO_ROW; ++i) {
+    const count_t *count = &c->counts.data[i];
+    if (count->line != line) continue;
+    if (!byoc_profile_count(&c->profile->rows.data[row], c->run, count->name, count->unit, count->value,
+                            &c->too_many)) {
+      c->failed = c->failed || !c->too_many;
+    }
+  }
+}
+
+static void clear_counts(collector_t *c) {
+  for (size_t i = 0; i < c->counts.count; ++i) {
+    byoc_free(c->allocator, c->counts.data[i].name);
+    byoc_free(c->allocator, c->counts.data[i].unit);
+  }
+  c->counts.count = 0;
+}
+
+// A byoc_counter_sink_t.
+static void take_count(void *self, const char *name, const char *unit, double value) {
+  collector_t *c = self;
+  if (!c->recording || c->failed || c->too_many) return;
+  const int64_t began_ns = byoc_now_ns();
+  count_t count = {.name = byoc_copy_string(c->allocator, name),
+                   .unit = byoc_copy_string(c->allocator, unit),
+                   .value = value,
+                   .line = c->pending.count};
+  if (count.name == NULL || count.unit == NULL || !byoc_vector_push(&c->counts, c->allocator, count)) {
+    byoc_free(c->allocator, count.name);
+    byoc_free(c->allocator, count.unit);
+    c->failed = true;
+  }
+  const int64_t own_ns = byoc_now_ns() - began_ns;
+  c->calls_ns += own_ns;
+}
+
 static void clear_pending(collector_t *c) {
   for (size_t i = 0; i < c->pending.count; ++i) byoc_free(c->allocator, c->pending.data[i].name);
   c->pending.count = 0;
@@ -189,6 +239,8 @@ static void take_line(collector_t *c, const char *name, int64_t duration, int64_
   // Times of a device come when the run has ended; they are none of the host's.
   if (step != BYOC_PROFILE_NO_ROW && c->profile->rows.data[step].is_on_device) {
     record(c, step, -1, duration, 0);
+    record_counts(c, step, 0);
+    clear_counts(c);
     return;
   }
   const bool is_call = step != BYOC_PROFILE_NO_ROW && c->profile->rows.data[step].is_call;
@@ -198,8 +250,12 @@ static void take_line(collector_t *c, const char *name, int64_t duration, int64_
   if (is_call) c->calls_ns += duration;
   for (size_t i = 0; i < c->pending.count; ++i) {
     const pending_t *line = &c->pending.data[i];
-    record(c, find_node(c, line->name, step, i), line->start_ns, line->duration_ns, 0);
+    const size_t node = find_node(c, line->name, step, i);
+    record(c, node, line->start_ns, line->duration_ns, 0);
+    record_counts(c, node, i);
   }
+  record_counts(c, step, c->pending.count);
+  clear_counts(c);
   clear_pending(c);
 }
 
@@ -207,6 +263,7 @@ static void take_line(collector_t *c, const char *name, int64_t duration, int64_
 static void sink(void *self, const char *name, uint64_t duration_ns) {
   collector_t *c = self;
   if (!c->recording || c->failed) return;
+  if (c->too_many) return;
   const int64_t now_ns = byoc_now_ns();
   take_line(c, name, (int64_t)duration_ns, now_ns - c->start_ns - (int64_t)duration_ns);
   const int64_t own_ns = byoc_now_ns() - now_ns;
@@ -225,6 +282,8 @@ static double middle_of(double *values, size_t count, bool best) {
 static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_diag_t *diag) {
   const byoc_artifact_t *table = run->artifact.table;
   c->cursor = 0;
+  clear_counts(c);
+  clear_pending(c);
   c->host_since_ns = c->calls_ns = 0;
   if (c->pool != NULL) (void)byoc_profile_pool_take(c->pool); // what ran before
   c->start_ns = byoc_now_ns();
@@ -234,6 +293,12 @@ static byoc_status_t run_once(collector_t *c, byoc_artifact_run_t *run, byoc_dia
   double total_ns = (double)(byoc_now_ns() - c->start_ns), host_ns = total_ns - (double)c->calls_ns;
   if (status != BYOC_OK) {
     return byoc_diag_error(diag, status, "the run failed: %s", table->last_error(c->context));
+  }
+  if (c->too_many) {
+    return byoc_diag_error(diag, BYOC_INVALID_DATA,
+                           "a backend reports more steps or counters than a profile can show: %d steps in all, and 256 "
+                           "counters of one",
+                           MOST_NODES);
   }
   if (c->recording && !byoc_vector_push(&c->profile->total_ns, c->allocator, total_ns)) c->failed = true;
   if (c->recording && !byoc_vector_push(&c->profile->host_total_ns, c->allocator, host_ns)) c->failed = true;
@@ -282,6 +347,7 @@ static void take_medians(byoc_profile_t *profile) {
     byoc_profile_row_t *row = &profile->rows.data[i];
     row->median_ns = middle_of(row->run_ns.data, row->run_ns.count, profile->best);
     row->host_ns = middle_of(row->host_run_ns.data, row->host_run_ns.count, profile->best);
+    byoc_profile_end_counters(row);
     if (i < profile->step_count) profile->steps_ns += row->median_ns;
   }
   profile->median_ns = middle_of(profile->total_ns.data, profile->total_ns.count, profile->best);
@@ -300,13 +366,21 @@ static byoc_status_t collector_init(collector_t *c, byoc_artifact_run_t *run, by
   *c = (collector_t){.profile = profile, .context = context, .pool = pool, .allocator = byoc_allocator_system()};
   add_known_steps(c);
   if (c->failed) return byoc_diag_out_of_memory(diag);
+  const byoc_artifact_t *table = run->artifact.table;
+  if (table->struct_size > offsetof(byoc_artifact_t, set_counter_sink)) table->set_counter_sink(context, take_count, c);
   if (!byoc_artifact_is_dynamic(run->artifact.table)) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_ports_arguments(&run->inputs, diag, &c->inputs));
   return byoc_ports_arguments(&run->outputs, diag, &c->outputs);
 }
 
 static void collector_deinit(collector_t *c) {
+  const byoc_artifact_t *table = c->profile != NULL ? c->profile->artifact : NULL;
+  if (table != NULL && table->struct_size > offsetof(byoc_artifact_t, set_counter_sink)) {
+    table->set_counter_sink(c->context, NULL, NULL);
+  }
   clear_pending(c);
+  clear_counts(c);
+  byoc_vector_deinit(&c->counts, c->allocator);
   byoc_free(c->allocator, c->inputs);
   byoc_free(c->allocator, c->outputs);
   byoc_vector_deinit(&c->pending, c->allocator);
@@ -353,6 +427,7 @@ void byoc_profile_deinit(byoc_profile_t *profile) {
     byoc_vector_deinit(&row->run_ns, allocator);
     byoc_vector_deinit(&row->host_run_ns, allocator);
     byoc_vector_deinit(&row->run_loops, allocator);
+    byoc_profile_row_drop_counters(row);
   }
   for (size_t i = 0; i < profile->target_count; ++i) byoc_free(allocator, profile->targets[i]);
   byoc_free(allocator, profile->targets);

@@ -5,39 +5,17 @@
 #include <string.h>
 
 #include "core/base/file.h"
-#include "core/base/visible.h"
+#include "core/base/html.h"
+#include "core/base/json.h"
 #include "profile.h"
+#include "reports.h"
 
 enum { WIDTH = 1160, LANE = 34, BAR = 18, MAX_BARS = 40, LABEL = 330, ROOF_HEIGHT = 420, TICK_LABEL = 60 };
 
-extern const unsigned char byoc_embed_page_colours_css[], byoc_embed_page_profile_css[];
-
-static void append_text_of(byoc_string_t *out, const char *text, size_t size) {
-  const char *end = text + size;
-  char shown[BYOC_SHOWN_BYTES];
-  while (text < end) {
-    text += byoc_show_character(text, (size_t)(end - text), shown);
-    switch (shown[0]) {
-    case '&':
-      byoc_string_append(out, "&amp;");
-      break;
-    case '<':
-      byoc_string_append(out, "&lt;");
-      break;
-    case '>':
-      byoc_string_append(out, "&gt;");
-      break;
-    case '"':
-      byoc_string_append(out, "&quot;");
-      break;
-    default:
-      byoc_string_append(out, shown);
-    }
-  }
-}
+extern const unsigned char byoc_embed_page_colours_css[], byoc_embed_page_profile_css[], byoc_embed_page_reports_css[];
 
 static void append_text(byoc_string_t *out, const char *text) {
-  append_text_of(out, text, strlen(text));
+  byoc_html_append_text(out, text, strlen(text));
 }
 
 // ---- colours ----
@@ -192,6 +170,33 @@ static void append_bars(const byoc_profile_t *profile, const size_t *order, byoc
   byoc_string_append(out, "</svg>\n");
 }
 
+// ---- counters ----
+
+static void append_counters(const byoc_profile_t *profile, const size_t *order, byoc_string_t *out) {
+  if (!byoc_profile_has_counters(profile)) return;
+  byoc_string_append(out,
+                     "<h2>Counters of backends</h2>\n<p>Of one run, medians; those of several calls are added, and "
+                     "those in percent averaged.</p>\n<table><tr><th>instruction<th>counters</tr>\n");
+  for (size_t i = 0; i < profile->rows.count; ++i) {
+    const byoc_profile_row_t *row = &profile->rows.data[order[i]];
+    if (row->counters.count == 0) continue;
+    byoc_string_append(out, row->parent != BYOC_PROFILE_NO_ROW ? "<tr><td>&emsp;" : "<tr><td>");
+    append_text(out, row->name);
+    byoc_string_append(out, "<td>");
+    for (size_t k = 0; k < row->counters.count; ++k) {
+      byoc_string_t text;
+      byoc_string_init(&text, byoc_allocator_system());
+      byoc_string_append(&text, k > 0 ? ", " : "");
+      byoc_profile_counter_text(&row->counters.data[k], &text);
+      if (text.failed) out->failed = true;
+      append_text(out, text.failed ? "" : text.data);
+      byoc_string_deinit(&text);
+    }
+    byoc_string_append(out, "</tr>\n");
+  }
+  byoc_string_append(out, "</table>\n");
+}
+
 // ---- totals ----
 
 static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
@@ -203,7 +208,7 @@ static void append_totals(const byoc_profile_t *profile, byoc_string_t *out) {
   for (size_t i = 0; i < count; ++i) {
     const byoc_profile_total_t *total = &totals[i];
     byoc_string_append(out, "<tr><td>");
-    append_text_of(out, total->operators, total->operators_size);
+    byoc_html_append_text(out, total->operators, total->operators_size);
     byoc_string_append(out, "<td>");
     append_key(profile, total->target, out);
     byoc_string_appendf(out, "<td class=\"number\">%.0f<td class=\"number\">%.3f<td class=\"number\">%.1f%%</tr>\n",
@@ -369,6 +374,14 @@ static void append_roofline(const byoc_profile_t *profile, byoc_string_t *out) {
 
 // ---- the page ----
 
+static void append_reports(const byoc_profile_t *profile, byoc_string_t *out) {
+  json_error_t error;
+  json_t *metadata = byoc_json_load(profile->artifact->metadata, strlen(profile->artifact->metadata), 0, &error);
+  if (metadata == NULL && byoc_json_out_of_memory(&error)) out->failed = true;
+  byoc_reports_append_page(json_object_get(metadata, "reports"), out);
+  json_decref(metadata);
+}
+
 byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_t *order, const size_t *losses,
                                       const char *path, byoc_diag_t *diag) {
   byoc_string_t out;
@@ -376,8 +389,9 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   byoc_string_append(&out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
                            "content=\"width=device-width, initial-scale=1\"><title>Profile of ");
   append_text(&out, profile->artifact->model_name);
-  byoc_string_appendf(&out, "</title><style>%s%s</style></head><body>\n<h1>Profile of ",
-                      (const char *)byoc_embed_page_colours_css, (const char *)byoc_embed_page_profile_css);
+  byoc_string_appendf(&out, "</title><style>%s%s%s</style></head><body>\n<h1>Profile of ",
+                      (const char *)byoc_embed_page_colours_css, (const char *)byoc_embed_page_profile_css,
+                      (const char *)byoc_embed_page_reports_css);
   append_text(&out, profile->artifact->model_name);
   byoc_string_appendf(&out,
                       "</h1>\n<p>%zu instruction%s, %s of %zu run%s %.3f ms, %d thread%s; %.3f ms of it the host's, "
@@ -388,9 +402,11 @@ byoc_status_t byoc_profile_write_html(const byoc_profile_t *profile, const size_
   append_legend(profile, &out);
   append_timeline(profile, &out);
   append_bars(profile, order, &out);
+  append_counters(profile, order, &out);
   append_totals(profile, &out);
   if (losses != NULL) append_losses(profile, losses, &out);
   append_roofline(profile, &out);
+  append_reports(profile, &out);
   byoc_string_append(&out, "</body></html>\n");
   byoc_status_t status =
       out.failed ? byoc_diag_out_of_memory(diag) : byoc_file_write_atomic(path, out.data, out.size, 0644, diag);

@@ -110,6 +110,7 @@ void byoc_profile_print(const byoc_profile_t *profile, const size_t *order) {
     if (row->flops > 0) flops += row->flops * row->calls;
     if (row->flops > 0 && byoc_arithmetic_is_integer(row->arithmetic)) integers += row->flops * row->calls;
   }
+  byoc_profile_print_counters(profile, order);
   print_totals(profile);
   char rate[64] = ""; // the work of shapes that are known only when they run is not known
   const byoc_arithmetic_t most = 2 * integers > flops ? BYOC_ARITHMETIC_INT8 : BYOC_ARITHMETIC_F32;
@@ -156,6 +157,7 @@ static json_t *row_json(const byoc_profile_t *profile, const byoc_profile_row_t 
          set(object, "arithmetic", json_string(byoc_arithmetic_name(row->arithmetic)));
   }
   if (row->bytes > 0) ok = ok && set(object, "gbytes_per_s", json_real(row->bytes_per_ns));
+  if (row->counters.count > 0) ok = ok && set(object, "counters", byoc_profile_counters_json(row));
   if (row->limit_share > 0) ok = ok && set(object, "limit_share", json_real(row->limit_share));
   if (ok) return object;
   json_decref(object);

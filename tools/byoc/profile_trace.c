@@ -26,6 +26,10 @@ static json_t *event_json(const byoc_profile_t *profile, const byoc_profile_even
   if (row->bytes > 0) json_object_set_new(arguments, "GB/s", json_real(row->bytes / duration_ns));
   if (!is_node) json_object_set_new(arguments, "kind", byoc_json_string(row->kind));
   if (row->is_call) json_object_set_new(arguments, "host_us", json_real((double)event->host_ns / 1e3));
+  for (size_t i = 0; i < row->counters.count; ++i) {
+    const byoc_profile_counter_t *counter = &row->counters.data[i];
+    json_object_set_new(arguments, counter->name, json_real(counter->median));
+  }
   const char *category = is_node ? profile->rows.data[row->parent].target : row->target;
   return json_pack("{s:s, s:o, s:o, s:i, s:i, s:f, s:f, s:o}", "ph", "X", "name", byoc_json_string(row->name), "cat",
                    byoc_json_string(category), "pid", 1, "tid", is_node ? NODE_THREAD : STEP_THREAD, "ts",

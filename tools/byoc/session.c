@@ -114,6 +114,7 @@ byoc_status_t byoc_session_open(const byoc_session_options_t *options, byoc_diag
                                              .queue_count = options->queue_count,
                                              .stream_axis = options->stream_axis,
                                              .fallback = options->fallback,
+                                             .runtime_values = options->runtime_values,
                                              .trace = options->trace,
                                              .as_source = options->as_source,
                                              .shard = options->shard,

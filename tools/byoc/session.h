@@ -33,6 +33,7 @@ typedef struct byoc_session_options_t {
   int64_t queue_count;                  // of each device; 0: not given
   const char *stream_axis;              // "NAME" or "NAME:parts"; NULL: not given
   bool fallback;                        // add plans without devices and engines
+  byoc_runtime_values_t runtime_values; // of run-time options, for models that are evaluated
   bool trace;                           // artifacts can report what each instruction makes
   bool as_source;                       // the artifact is C source (core/compile/setup.h)
   const char *shard;                    // "megatron" or a file (core/pass/shard_spec.h); NULL: not given

@@ -13,8 +13,9 @@
 // the turn of each loop around it, or the index of one that counts, the outermost first. Type, "seq(3)" and "opt(0)"
 // for what is no tensor. The hash is XXH64, seed 0, of the bytes of the tensor, of its texts each with its NUL, or of
 // its items' types and hashes. Numbers have min, max and mean of those that are no NaN, and how many are. Names are
-// quoted as in JSON. `in` names the file that has the values, in the folder of the trace. A trace without `end` was cut
-// off, or its run failed.
+// quoted as in JSON. A tensor inside a backend's function is made `by inner`, and stands before the function's results.
+// `in` names the file that has the values, in the folder of the trace. A trace without `end` was cut off, or its run
+// failed.
 #ifndef BYOC_TOOLS_BYOC_TRACE_H_
 #define BYOC_TOOLS_BYOC_TRACE_H_
 
@@ -34,6 +35,7 @@ typedef struct byoc_trace_map_t {
   byoc_arena_t arena;
   byoc_map_t makers; // text map: tensor → name of the instruction that makes it (const char *)
   byoc_map_t fused;  // text map: tensor → byoc_fused_t *
+  byoc_map_t inside; // text map: tensors that functions of backends make, which may hand over what is inside
 } byoc_trace_map_t;
 // From a program and what byoc_build_t.fused says of it.
 byoc_status_t byoc_trace_map_of_program(const byoc_host_program_t *program, const byoc_fused_t *fused, size_t count,
@@ -49,6 +51,7 @@ typedef struct byoc_trace_dump_t {
   const char *name;
   const char *path; // owned by the arena of the writer
   size_t count;     // files written
+  bool is_inner;    // only a backend can have it, which may hand it over while it runs
 } byoc_trace_dump_t;
 
 typedef struct byoc_trace_writer_t {

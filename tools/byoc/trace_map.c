@@ -11,12 +11,14 @@ static void begin(byoc_trace_map_t *map) {
   byoc_arena_init(&map->arena, byoc_allocator_system());
   byoc_string_map_init(&map->makers, byoc_allocator_system());
   byoc_string_map_init(&map->fused, byoc_allocator_system());
+  byoc_string_map_init(&map->inside, byoc_allocator_system());
 }
 
 void byoc_trace_map_deinit(byoc_trace_map_t *map) {
   if (map->makers.allocator.resize == NULL) return;
   byoc_map_deinit(&map->makers);
   byoc_map_deinit(&map->fused);
+  byoc_map_deinit(&map->inside);
   byoc_arena_deinit(&map->arena);
   *map = (byoc_trace_map_t){0};
 }
@@ -24,6 +26,12 @@ void byoc_trace_map_deinit(byoc_trace_map_t *map) {
 static bool add_maker(byoc_trace_map_t *map, const char *tensor, const char *maker) {
   const char *copy = byoc_arena_copy_string(&map->arena, maker);
   return copy != NULL && byoc_string_map_put(&map->makers, tensor, (void *)(uintptr_t)copy);
+}
+
+// Notes the tensor if a function of a backend makes it.
+static bool add_inside(byoc_trace_map_t *map, const char *tensor, const char *kind) {
+  const bool is_backend = strcmp(kind, "engine") == 0 || strcmp(kind, "packed") == 0 || strcmp(kind, "c_call") == 0;
+  return !is_backend || byoc_string_map_put(&map->inside, tensor, map);
 }
 
 // `into` may be NULL.
@@ -43,7 +51,8 @@ byoc_status_t byoc_trace_map_of_program(const byoc_host_program_t *program, cons
   for (size_t k = 0; k < program->inputs.count && ok; ++k) ok = add_maker(out_map, program->inputs.data[k]->name, "");
   BYOC_HOST_FOR_EACH(i, program) {
     for (size_t k = 0; k < i->results.count && ok; ++k) {
-      ok = add_maker(out_map, i->results.data[k]->name, byoc_host_instruction_name(i));
+      ok = add_maker(out_map, i->results.data[k]->name, byoc_host_instruction_name(i)) &&
+           add_inside(out_map, i->results.data[k]->name, byoc_host_op_name(i->op));
     }
   }
   for (size_t k = 0; k < count && ok; ++k) ok = add_fused(out_map, fused[k].name, fused[k].into, fused[k].kind);
@@ -58,9 +67,11 @@ static bool add_steps(byoc_trace_map_t *map, const json_t *steps) {
   const json_t *step, *result;
   json_array_foreach(steps, s, step) {
     const char *name = json_string_value(json_object_get(step, "name"));
+    const char *kind = json_string_value(json_object_get(step, "kind"));
     json_array_foreach(json_object_get(step, "results"), r, result) {
       const char *tensor = json_string_value(result);
-      ok = ok && (tensor == NULL || add_maker(map, tensor, name != NULL ? name : ""));
+      ok = ok && (tensor == NULL || (add_maker(map, tensor, name != NULL ? name : "") &&
+                                     add_inside(map, tensor, kind != NULL ? kind : "")));
     }
   }
   return ok;

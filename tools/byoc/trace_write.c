@@ -271,6 +271,15 @@ static byoc_status_t refuse(const byoc_trace_map_t *map, const char *name, byoc_
   return status;
 }
 
+// May a function of a backend hand over the tensor? One that is computed inside of such a function, or that the model
+// does not name.
+static bool may_be_inner(const byoc_trace_map_t *map, const char *name) {
+  const byoc_fused_t *fused = byoc_string_map_get(&map->fused, name);
+  if (fused == NULL) return map->inside.count > 0 && strcmp(name, "all") != 0;
+  return fused->kind == BYOC_FUSED_INSIDE && fused->into != NULL &&
+         byoc_string_map_find(&map->inside, fused->into) != NULL;
+}
+
 // Splits NAME=FILE: behind the name of a tensor that there is, which may contain '='; otherwise at the last one.
 static size_t name_size(const byoc_trace_map_t *map, const char *item) {
   size_t size = strlen(item);
@@ -288,7 +297,8 @@ static byoc_status_t add_dump(byoc_trace_writer_t *writer, const char *item, byo
   const size_t size = name_size(writer->map, item);
   byoc_trace_dump_t dump = {.name = byoc_arena_format(&writer->arena, "%.*s", (int)size, item)};
   if (dump.name == NULL) return byoc_diag_out_of_memory(diag);
-  if (byoc_string_map_find(&writer->map->makers, dump.name) == NULL) return refuse(writer->map, dump.name, diag);
+  dump.is_inner = byoc_string_map_find(&writer->map->makers, dump.name) == NULL;
+  if (dump.is_inner && !may_be_inner(writer->map, dump.name)) return refuse(writer->map, dump.name, diag);
   if (item[size] == '=' && item[size + 1] == '\0') {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "--dump takes NAME=FILE.npy, not '%s'", item);
   }
@@ -386,7 +396,9 @@ byoc_status_t byoc_trace_close(byoc_trace_writer_t *writer, bool is_whole, byoc_
   close_file(writer, &writer->folder_trace, is_whole);
   for (size_t i = 0; i < writer->dumps.count && is_whole && writer->status == BYOC_OK; ++i) {
     const byoc_trace_dump_t *dump = &writer->dumps.data[i];
-    if (dump->count == 0) {
+    if (dump->count == 0 && dump->is_inner) {
+      note(writer, refuse(writer->map, dump->name, &writer->diag));
+    } else if (dump->count == 0) {
       note(writer, byoc_diag_error(&writer->diag, BYOC_NOT_FOUND,
                                    "--dump: '%s' was not computed in this run: it is in a branch or a loop that did "
                                    "not run",

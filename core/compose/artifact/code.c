@@ -35,6 +35,7 @@ static void add_layout(byoc_hasher_t *hasher, const byoc_data_layout_t *layout) 
 static void add_modules(byoc_hasher_t *hasher, const byoc_host_program_t *program) {
   const byoc_graph_module_t *module = program->module;
   for (size_t i = 0; module != NULL && i < module->runtime_modules.count; i++) {
+    if (module->runtime_modules.data[i]->kind == BYOC_RUNTIME_MODULE_REPORT) continue; // it is no code
     byoc_compose_hash_module(module->runtime_modules.data[i], hasher);
   }
   for (size_t i = 0; i < program->libraries.count; i++) byoc_compose_hash_module(program->libraries.data[i], hasher);

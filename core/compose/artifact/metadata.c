@@ -12,6 +12,7 @@
 #include "core/base/hash.h"
 #include "core/base/json.h"
 #include "core/compose/artifact/metadata.h"
+#include "core/compose/artifact/metadata_reports.h"
 #include "core/compose/artifact/metadata_steps.h"
 #include "core/compose/c/host_c.h"
 #include "core/hostir/verify/in_place.h"
@@ -143,7 +144,7 @@ static json_t *constants_json(const byoc_data_layout_t *layout) {
 void byoc_compose_hash_module(const byoc_runtime_module_t *module, byoc_hasher_t *hasher) {
   const char *texts[] = {module->source,        module->compiler,      module->json,       module->setup_symbol,
                          module->engine_symbol, module->packed_symbol, module->engine_name};
-  const char *device_texts[] = {module->driver_symbol, module->driver_name, module->fits};
+  const char *device_texts[] = {module->driver_symbol, module->driver_name, module->fits, module->runtime_options};
   for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
     byoc_hasher_update_string(hasher, texts[i] != NULL ? texts[i] : "");
   }
@@ -278,6 +279,7 @@ static bool set_content(json_t *object, const byoc_runtime_module_t *module) {
 }
 
 static bool add_module(listing_t *listing, const byoc_runtime_module_t *module) {
+  if (module->kind == BYOC_RUNTIME_MODULE_REPORT) return true; // listed by itself
   json_t *object = json_object(), *symbols = json_array(), *imports = json_array();
   bool ok = object != NULL && symbols != NULL && imports != NULL;
   for (size_t i = 0; i < module->symbols.count && ok; i++) {
@@ -446,7 +448,8 @@ byoc_status_t byoc_compose_metadata(const byoc_host_program_t *program, const by
              set(root, "weights_file", byoc_json_string(byoc_path_base(options->weights_path)))) &&
             set(root, "constants", constants_json(layout)) &&
             (options->initializer_count == 0 || set(root, "initializers", initializers_json(options, layout))) &&
-            set(root, "modules", modules_json(program)) &&
+            set(root, "modules", modules_json(program)) && byoc_compose_set_reports(root, program->module) &&
+            byoc_compose_set_runtime_options(root, program) &&
             (program->rank_count == 0 || (set(root, "rank", json_integer(program->rank)) &&
                                           set(root, "rank_count", json_integer(program->rank_count)) &&
                                           set(root, "rank_build", build_json(program->rank_build)))) &&

@@ -199,6 +199,7 @@ static byoc_status_t emit_step(byoc_host_c_t *host, const byoc_host_instruction_
     byoc_host_c_indent(host, out);
     byoc_string_append(out, "STEP_BEGIN();\n");
   }
+  byoc_host_c_emit_trace_row(host, at, step, out);
   switch (at->op) {
   case BYOC_HOST_KERNEL:
   case BYOC_HOST_PACKED:
@@ -401,9 +402,11 @@ static void emit_step_macros(const byoc_host_c_t *host, byoc_string_t *out) {
   }
 }
 
-// Times of commands are reported when the run ends.
-static void emit_profile_of_devices(const byoc_host_c_t *host, byoc_string_t *out) {
-  if (!host->options->profile || !byoc_host_c_has_devices(host)) return;
+// What functions of backends report goes to the sink of this run, and times of commands when it ends.
+static void emit_profile(const byoc_host_c_t *host, byoc_string_t *out) {
+  if (!host->options->profile) return;
+  byoc_string_append(out, "  context->reporter.profile = sink;\n  context->reporter.profile_argument = argument;\n");
+  if (!byoc_host_c_has_devices(host)) return;
   if (host->device_tables->tables.has_fallback) byoc_string_append(out, "  if (devices != 0) {\n");
   byoc_string_append(out, "  devices->profile = sink;\n  devices->profile_argument = argument;\n");
   if (host->device_tables->tables.has_fallback) byoc_string_append(out, "  }\n");
@@ -422,7 +425,7 @@ static byoc_status_t emit_execute(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_append(out, "// One inference.\nstatic int32_t host_execute(byoc_context_t *context) {\n");
   emit_step_locals(host, out);
   byoc_string_append(out, "  int32_t status = BYOC_OK;\n");
-  emit_profile_of_devices(host, out);
+  emit_profile(host, out);
   byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return BYOC_OK;\n}\n\n");
   if (body.failed) out->failed = true;
@@ -459,7 +462,7 @@ static byoc_status_t emit_run(byoc_host_c_t *host, byoc_string_t *out) {
   emit_step_locals(host, out);
   byoc_string_append(out, "  int32_t status = byoc_model_begin(context, inputs, outputs);\n"
                           "  if (status != BYOC_OK) return status;\n");
-  emit_profile_of_devices(host, out);
+  emit_profile(host, out);
   if (makes_texts(host->program)) byoc_string_append(out, "  byoc_model_forget_texts(context);\n");
   byoc_string_append_bytes(out, body.data, body.size);
   byoc_string_append(out, "  return byoc_model_end(context);\n}\n\n");

@@ -131,6 +131,9 @@ void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
 void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
 
 // host_c_trace.c: the reports of a traced artifact. Nothing is printed for others.
+// host_c_options.c: the table host_<whose>_<index>_options; nothing if there are no rows.
+void byoc_host_c_emit_options(const byoc_runtime_option_row_t *rows, uint32_t count, const char *whose, size_t index,
+                              byoc_string_t *out);
 void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
 // Behind an instruction: reports its results.
 byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
@@ -147,6 +150,9 @@ static inline bool byoc_host_c_has_devices(const byoc_host_c_t *host) {
 // Commands, and instructions that wait for commands. Prints nothing and returns false for others.
 bool byoc_host_c_emit_command(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                               byoc_string_t *out, byoc_status_t *out_status);
+// Before a call of a backend's function: what it reports belongs to this step.
+void byoc_host_c_emit_trace_row(const byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                                byoc_string_t *out);
 // Reports a result that is on a device.
 void byoc_host_c_emit_device_trace(byoc_host_c_t *host, const byoc_host_buffer_t *buffer, size_t step, size_t result,
                                    byoc_string_t *out);

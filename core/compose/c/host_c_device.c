@@ -25,12 +25,18 @@ static void emit_devices(byoc_host_c_t *host, byoc_string_t *out) {
   for (size_t i = 0; i < device_tables->drivers.count; i++) {
     byoc_string_appendf(out, "extern const byoc_driver_t %s;\n", host->driver_symbols.data[i]);
   }
+  for (size_t i = 0; i < device_tables->device_rows.count; i++) {
+    const byoc_device_row_t *row = &device_tables->device_rows.data[i];
+    byoc_host_c_emit_options(row->options, row->option_count, "device", i, out);
+  }
   begin("byoc_device_row_t", "host_place_devices", out);
   for (size_t i = 0; i < device_tables->device_rows.count; i++) {
+    const byoc_device_row_t *row = &device_tables->device_rows.data[i];
     byoc_string_append(out, "    {");
-    byoc_string_append_c_quoted(out, device_tables->device_rows.data[i].name);
-    byoc_string_appendf(out, ", &%s, %d},\n", host->driver_symbols.data[i],
-                        (int)device_tables->device_rows.data[i].ordinal);
+    byoc_string_append_c_quoted(out, row->name);
+    byoc_string_appendf(out, ", &%s, %d", host->driver_symbols.data[i], (int)row->ordinal);
+    if (row->option_count > 0) byoc_string_appendf(out, ", %u, host_device_%zu_options", row->option_count, i);
+    byoc_string_append(out, "},\n");
   }
   end(device_tables->device_rows.count, out);
   begin("byoc_device_queue_row_t", "host_place_queues", out);

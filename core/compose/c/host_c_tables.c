@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/compose/c/host_c.h"
+#include "core/module/runtime_options.h"
 #include "core/runtime/check.h"
 
 // A tensor of fixed dimensions gives them no names.
@@ -245,6 +246,12 @@ static void emit_fits(const byoc_host_engine_t *engine, size_t index, byoc_strin
   byoc_string_append(out, "};\n");
 }
 
+static byoc_runtime_schema_t options_of(byoc_host_c_t *host, const byoc_host_engine_t *engine) {
+  byoc_runtime_schema_t schema;
+  note(host, byoc_runtime_module_read_options(engine->engine, &host->arena, host->diag, &schema));
+  return schema;
+}
+
 static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
   const byoc_host_engine_t *engine = &host->program->engines.data[index];
   byoc_string_append(out, "// Engine '");
@@ -276,6 +283,8 @@ static void emit_engine(byoc_host_c_t *host, size_t index, byoc_string_t *out) {
   }
   table_end(out, engine->engine->blobs.count);
   emit_fits(engine, index, out);
+  const byoc_runtime_schema_t schema = options_of(host, engine);
+  byoc_host_c_emit_options(schema.rows, schema.count, "engine", index, out);
 }
 
 static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
@@ -288,7 +297,10 @@ static void emit_engines(byoc_host_c_t *host, byoc_string_t *out) {
     byoc_string_append_c_quoted(out, engine->engine->name);
     byoc_string_appendf(out, ", &%s, host_engine_%zu_functions, host_engine_%zu_blobs, %zu, %zu",
                         host->engine_symbols.data[i], i, i, engine->functions.count, engine->engine->blobs.count);
-    if (states_fits(engine)) byoc_string_appendf(out, ", host_engine_%zu_fits", i);
+    const byoc_runtime_schema_t schema = options_of(host, engine);
+    if (schema.count > 0) byoc_string_appendf(out, ", .options = host_engine_%zu_options", i);
+    if (schema.count > 0) byoc_string_appendf(out, ", .option_count = %u", (unsigned)schema.count);
+    if (states_fits(engine)) byoc_string_appendf(out, ", .fits = host_engine_%zu_fits", i);
     byoc_string_append(out, "},\n");
   }
   table_end(out, count);
@@ -543,6 +555,7 @@ void byoc_host_c_emit_entry(byoc_host_c_t *host, const byoc_host_c_metadata_t *m
   byoc_string_appendf(out,
                       "    .input_kinds = host_inputs_kinds,\n    .output_kinds = host_outputs_kinds,\n"
                       "    .is_dynamic = %d,\n    .run_arguments = byoc_model_run_arguments,\n"
+                      "    .set_counter_sink = byoc_model_set_counter_sink,\n"
                       "    .signature_hash = 0x%016llxu,\n    .peak_bytes = byoc_model_peak_bytes,\n"
                       "    .outputs_over = host_outputs_over,\n    .run_with = byoc_model_run_with,\n",
                       program->is_dynamic, (unsigned long long)host->signature);

@@ -43,6 +43,15 @@ void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out) {
   byoc_string_deinit(&rows);
 }
 
+void byoc_host_c_emit_trace_row(const byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
+                                byoc_string_t *out) {
+  const bool reports =
+      instruction->op == BYOC_HOST_PACKED || instruction->op == BYOC_HOST_ENGINE || instruction->op == BYOC_HOST_C_CALL;
+  if (!host->options->trace || !reports) return;
+  byoc_host_c_indent(host, out);
+  byoc_string_appendf(out, "context->reporter.row = TRACED() ? &host_trace[%zu] : 0;\n", step);
+}
+
 byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,
                                      byoc_string_t *out) {
   if (!host->options->trace || instruction->results.count == 0) return BYOC_OK;

@@ -24,7 +24,9 @@
   X(runtime_isa_level_h, "core/runtime/isa_level.h")                                                                   \
   X(runtime_model_h, "core/runtime/model.h")                                                                           \
   X(runtime_portable_h, "core/runtime/portable.h")                                                                     \
+  X(runtime_option_h, "core/runtime/option.h")                                                                         \
   X(runtime_relation_h, "core/runtime/relation.h")                                                                     \
+  X(runtime_report_h, "core/runtime/report.h")                                                                         \
   X(runtime_trace_h, "core/runtime/trace.h")                                                                           \
   X(runtime_weights_h, "core/runtime/weights.h")
 

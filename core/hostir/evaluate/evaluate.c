@@ -2,10 +2,12 @@
 // Prepares the evaluator for a host program.
 #include "core/hostir/evaluate/evaluate.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/log.h"
 #include "core/hostir/evaluate/evaluate_internal.h"
+#include "core/module/runtime_options.h"
 #include "core/runtime/check.h"
 #include "core/runtime/cpu_check.h"
 #include "core/runtime/fit.h"
@@ -40,6 +42,31 @@ static void keep_error(void *self, const char *message) {
 static void *allocate_text(void *self, uint64_t size_bytes) {
   byoc_evaluator_t *evaluator = self;
   return byoc_frame_scratch(&evaluator->frame, size_bytes);
+}
+
+static uint32_t wanted(void *self) {
+  return byoc_reporter_wanted(&((byoc_evaluator_t *)self)->reporter);
+}
+
+// A function that fails with this status has its reason.
+static int32_t tell(byoc_evaluator_t *evaluator, int32_t status) {
+  if (status != BYOC_OK) keep_error(evaluator, evaluator->reporter.reason);
+  return status;
+}
+
+static int32_t report_step(void *self, const char *name, uint64_t duration_ns) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_step(&evaluator->reporter, name, duration_ns));
+}
+
+static int32_t report_counter(void *self, const char *name, const char *unit, double value) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_counter(&evaluator->reporter, name, unit, value));
+}
+
+static int32_t report_tensor(void *self, const char *name, const DLTensor *tensor) {
+  byoc_evaluator_t *evaluator = self;
+  return tell(evaluator, byoc_reporter_tensor(&evaluator->reporter, name, tensor));
 }
 
 static int32_t is_ending(void *self) {
@@ -77,8 +104,23 @@ static byoc_status_t fill_tensor(byoc_evaluator_t *evaluator, const byoc_type_t 
   return BYOC_OK;
 }
 
-static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_engine_t *entry, void **out_instance,
-                                   byoc_diag_t *diag) {
+// The values of an engine's run-time options.
+static byoc_status_t set_options(byoc_evaluator_t *evaluator, size_t index, byoc_engine_init_t *init,
+                                 byoc_diag_t *diag) {
+  byoc_runtime_schema_t schema;
+  const byoc_runtime_module_t *engine = evaluator->program->engines.data[index].engine;
+  BYOC_RETURN_IF_ERROR(byoc_runtime_module_read_options(engine, &evaluator->arena, diag, &schema));
+  schema.owner = engine->name;
+  evaluator->engine_options[index] = byoc_runtime_options_make(&schema, evaluator->values);
+  if (evaluator->engine_options[index] == NULL) return byoc_diag_out_of_memory(diag);
+  init->options = evaluator->engine_options[index];
+  init->option_count = schema.count;
+  return BYOC_OK;
+}
+
+static byoc_status_t create_engine(byoc_evaluator_t *evaluator, size_t index, byoc_diag_t *diag) {
+  const byoc_host_engine_t *entry = &evaluator->program->engines.data[index];
+  void **out_instance = &evaluator->engine_instances[index];
   const byoc_engine_t *engine = entry->engine->in_process;
   if (engine == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "engine '%s' cannot run in the compiler's process",
@@ -114,6 +156,7 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
                                .blobs = blobs,
                                .blob_count = (uint32_t)entry->engine->blobs.count,
                                .runtime = &evaluator->runtime};
+  BYOC_RETURN_IF_ERROR(set_options(evaluator, index, init, diag));
   const char **fits = BYOC_ARENA_ARRAY(&evaluator->arena, const char *, entry->functions.count + 1);
   if (fits == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t f = 0; f < entry->functions.count; ++f) fits[f] = entry->functions.data[f]->fits;
@@ -132,13 +175,37 @@ static byoc_status_t create_engine(byoc_evaluator_t *evaluator, const byoc_host_
   return byoc_evaluator_failed(evaluator, status, what, diag);
 }
 
+// As in artifacts: are the caller's run-time options those of an engine or a device?
+static byoc_status_t check_options(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
+  const byoc_host_program_t *program = evaluator->program;
+  if (evaluator->values.count == 0) return BYOC_OK;
+  byoc_host_device_tables_t *places = NULL;
+  BYOC_RETURN_IF_ERROR(byoc_host_device_tables_create(program, &evaluator->arena, diag, &places));
+  const size_t engines = program->engines.count, devices = places->device_rows.count;
+  byoc_runtime_schema_t *schemas = BYOC_ARENA_ARRAY(&evaluator->arena, byoc_runtime_schema_t, engines + devices + 1);
+  if (schemas == NULL) return byoc_diag_out_of_memory(diag);
+  for (size_t i = 0; i < engines; ++i) {
+    const byoc_runtime_module_t *engine = program->engines.data[i].engine;
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_read_options(engine, &evaluator->arena, diag, &schemas[i]));
+    schemas[i].owner = engine->name;
+  }
+  for (size_t i = 0; i < devices; ++i) {
+    const byoc_device_row_t *row = &places->device_rows.data[i];
+    schemas[engines + i] = (byoc_runtime_schema_t){row->name, row->options, row->option_count};
+  }
+  char message[1000];
+  const int32_t status =
+      byoc_runtime_options_check(schemas, (uint32_t)(engines + devices), evaluator->values, message, sizeof(message));
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, status, "%s", message);
+}
+
 // As in artifacts (core/runtime/context.c): if one cannot start, the plan without engines runs, if there is one.
 static byoc_status_t create_engines(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   const byoc_host_program_t *program = evaluator->program;
   byoc_diag_t reason = {0};
   byoc_status_t status = BYOC_OK;
   for (size_t k = 0; k < program->engines.count && status == BYOC_OK; ++k) {
-    status = create_engine(evaluator, &program->engines.data[k], &evaluator->engine_instances[k], &reason);
+    status = create_engine(evaluator, k, &reason);
   }
   evaluator->runtime.has_engines = status == BYOC_OK;
   if (status == BYOC_OK) return BYOC_OK;
@@ -309,12 +376,15 @@ static byoc_status_t prepare(byoc_evaluator_t *evaluator, const byoc_symbol_reso
       byoc_allocate(evaluator->allocator, program->workspace_size_bytes + BYOC_BUFFER_ALIGNMENT, 1);
   evaluator->addresses = byoc_allocate(evaluator->allocator, program->buffers.count, sizeof(uint8_t *));
   evaluator->engine_instances = byoc_allocate(evaluator->allocator, program->engines.count, sizeof(void *));
-  if (evaluator->workspace_memory == NULL || evaluator->addresses == NULL || evaluator->engine_instances == NULL) {
+  evaluator->engine_options = byoc_allocate(evaluator->allocator, program->engines.count, sizeof(void *));
+  if (evaluator->workspace_memory == NULL || evaluator->addresses == NULL || evaluator->engine_instances == NULL ||
+      evaluator->engine_options == NULL) {
     return byoc_diag_out_of_memory(diag);
   }
   uintptr_t aligned =
       ((uintptr_t)evaluator->workspace_memory + BYOC_BUFFER_ALIGNMENT - 1) & ~(uintptr_t)(BYOC_BUFFER_ALIGNMENT - 1);
   evaluator->workspace = (uint8_t *)aligned;
+  BYOC_RETURN_IF_ERROR(check_options(evaluator, diag));
   BYOC_RETURN_IF_ERROR(create_engines(evaluator, diag));
   BYOC_RETURN_IF_ERROR(prepare_frame(evaluator, diag));
   BYOC_RETURN_IF_ERROR(byoc_evaluator_open_devices(evaluator, resolver, diag));
@@ -335,6 +405,13 @@ static byoc_status_t check_processor(const byoc_host_program_t *program, byoc_di
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator) {
+  return byoc_evaluator_create_with(program, resolver, thread_count, (byoc_runtime_values_t){0}, allocator, diag,
+                                    out_evaluator);
+}
+
+byoc_status_t byoc_evaluator_create_with(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
+                                         int32_t thread_count, byoc_runtime_values_t values, byoc_allocator_t allocator,
+                                         byoc_diag_t *diag, byoc_evaluator_t **out_evaluator) {
   *out_evaluator = NULL;
   byoc_evaluator_t *evaluator = byoc_allocate(allocator, 1, sizeof(*evaluator));
   if (evaluator == NULL) return byoc_diag_out_of_memory(diag);
@@ -345,8 +422,14 @@ byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const by
   evaluator->runtime.self = evaluator;
   evaluator->runtime.set_error = keep_error;
   evaluator->runtime.allocate = allocate_text;
+  evaluator->runtime.wanted = wanted;
+  evaluator->runtime.report_step = report_step;
+  evaluator->runtime.report_counter = report_counter;
+  evaluator->runtime.report_tensor = report_tensor;
+  evaluator->values = values;
   byoc_status_t status = check_processor(program, diag);
   if (status == BYOC_OK) status = prepare(evaluator, resolver, diag);
+  evaluator->values = (byoc_runtime_values_t){0};
   if (status != BYOC_OK) {
     byoc_evaluator_destroy(evaluator);
     return byoc_diag_context(diag, status, "preparing the evaluator");
@@ -406,6 +489,10 @@ void byoc_evaluator_destroy(byoc_evaluator_t *evaluator) {
     const byoc_engine_t *engine = evaluator->program->engines.data[k].engine->in_process;
     if (engine != NULL) engine->destroy(evaluator->engine_instances[k]);
   }
+  for (size_t k = 0; evaluator->engine_options && k < evaluator->program->engines.count; ++k) {
+    free(evaluator->engine_options[k]);
+  }
+  byoc_free(evaluator->allocator, evaluator->engine_options);
   byoc_free(evaluator->allocator, evaluator->engine_instances);
   byoc_free(evaluator->allocator, evaluator->addresses);
   byoc_free(evaluator->allocator, evaluator->workspace_memory);

@@ -6,6 +6,7 @@
 
 #include "core/hostir/program/program.h"
 #include "core/runtime/cell.h"
+#include "core/runtime/option.h"
 
 // Finds the code of symbols that backends defined (core/compose/artifact/resolve.h makes one: it uses dlsym on a
 // library opened in this process, or links objects into a temporary shared object).
@@ -26,11 +27,19 @@ typedef struct byoc_evaluator_t byoc_evaluator_t;
 byoc_status_t byoc_evaluator_create(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
                                     int32_t thread_count, byoc_allocator_t allocator, byoc_diag_t *diag,
                                     byoc_evaluator_t **out_evaluator);
+// The same with values of run-time options, as byoc_context_options_t.runtime_options; they are copied.
+byoc_status_t byoc_evaluator_create_with(const byoc_host_program_t *program, const byoc_symbol_resolver_t *resolver,
+                                         int32_t thread_count, byoc_runtime_values_t values, byoc_allocator_t allocator,
+                                         byoc_diag_t *diag, byoc_evaluator_t **out_evaluator);
 void byoc_evaluator_destroy(byoc_evaluator_t *evaluator); // accepts NULL
 // From now on `sink` gets each result of each instruction that runs, as byoc_artifact_t.trace reports them; NULL: no
 // more. Strings of events live as long as the evaluator.
 byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_t sink, void *argument,
                                    byoc_diag_t *diag);
+// From now on functions of backends report steps and counters to these sinks, as in a profiled run of an artifact;
+// NULL: no more.
+void byoc_evaluator_profile(byoc_evaluator_t *evaluator, byoc_profile_sink_t sink, byoc_counter_sink_t counter,
+                            void *argument);
 // The communicator of this rank; it outlives the evaluator. NULL: there is one rank. BYOC_INVALID_ARGUMENT unless it
 // fits the program.
 byoc_status_t byoc_evaluator_set_communicator(byoc_evaluator_t *evaluator, const byoc_communicator_t *communicator,

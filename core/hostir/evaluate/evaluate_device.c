@@ -23,7 +23,8 @@ byoc_status_t byoc_evaluator_open_devices(byoc_evaluator_t *evaluator, const byo
   if (device_tables->device_rows.count == 0) return BYOC_OK;
   // The plan without engines has no devices either.
   if (!evaluator->runtime.has_engines && byoc_host_asks(evaluator->program, BYOC_CHECK_ENGINES)) return BYOC_OK;
-  const int32_t status = byoc_devices_create(&device_tables->tables, &evaluator->runtime, NULL, 0, &evaluator->devices);
+  const int32_t status =
+      byoc_devices_create(&device_tables->tables, &evaluator->runtime, NULL, 0, evaluator->values, &evaluator->devices);
   evaluator->runtime.has_devices = status == BYOC_OK;
   if (status == BYOC_OK) return BYOC_OK;
   if (!device_tables->tables.has_fallback) return byoc_evaluator_failed(evaluator, status, NULL, diag);

@@ -9,6 +9,7 @@
 #include "core/kernel/interpret.h"
 #include "core/runtime/collective.h"
 #include "core/runtime/container.h"
+#include "core/runtime/report.h"
 #include "core/runtime/stop.h"
 #include "core/runtime/trace.h"
 
@@ -51,13 +52,16 @@ struct byoc_evaluator_t {
   size_t before_edge_bytes;
   uint8_t **addresses; // by buffer index; for buffers in cells: as of the last call
   byoc_steps_t body;
-  void **engine_instances; // parallel to program->engines
-  byoc_frame_t frame;      // cells by buffer index; results and strings of the last run
+  void **engine_instances;                // parallel to program->engines
+  byoc_runtime_option_t **engine_options; // the same
+  byoc_runtime_values_t values;           // of run-time options; while it is prepared
+  byoc_frame_t frame;                     // cells by buffer index; results and strings of the last run
   const byoc_host_device_tables_t *device_tables;
   byoc_devices_t *devices; // NULL: the program has none
   byoc_observer_t observer;
-  uint32_t loop_depth;     // loops around the present instruction
-  byoc_call_watch_t watch; // run NULL: nobody watches
+  byoc_reporter_t reporter; // of functions of backends
+  uint32_t loop_depth;      // loops around the present instruction
+  byoc_call_watch_t watch;  // run NULL: nobody watches
   byoc_stop_t stop;
   bool fills_undefined; // with `undefined`
   uint8_t undefined;

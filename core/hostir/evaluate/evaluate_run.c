@@ -122,6 +122,7 @@ static byoc_status_t run_backend(byoc_evaluator_t *evaluator, byoc_step_t *step)
   const byoc_host_instruction_t *i = step->instruction;
   const byoc_call_watch_t *watch = &evaluator->watch;
   backend_call_t made = {evaluator, step};
+  evaluator->reporter.row = step->row;
   step->call.workspace = step->is_watched ? byoc_evaluator_edge(evaluator, &step->call) : step->call.workspace;
   if (watch->run == NULL || !step->is_watched) return call_backend(&made, &step->call);
   return watch->run(watch->self, function_name(i), &step->call, i->op == BYOC_HOST_C_CALL, call_backend, &made);
@@ -441,6 +442,10 @@ static byoc_status_t run_step(byoc_evaluator_t *evaluator, byoc_step_t *step, it
   default:
     break;
   }
+  if (status == BYOC_OK && byoc_reporter_status(&evaluator->reporter) != BYOC_OK) {
+    status = byoc_reporter_status(&evaluator->reporter);
+    evaluator->runtime.set_error(evaluator, evaluator->reporter.reason);
+  }
   if (status == BYOC_OK) return BYOC_OK;
   return byoc_evaluator_failed(evaluator, status, byoc_host_instruction_name(i), diag);
 }
@@ -472,6 +477,7 @@ static byoc_status_t run_all(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
 byoc_status_t byoc_evaluator_run_body(byoc_evaluator_t *evaluator, byoc_diag_t *diag) {
   evaluator->loop_depth = 0;
   byoc_stop_begin(&evaluator->stop);
+  byoc_reporter_begin(&evaluator->reporter);
   byoc_observer_leave(&evaluator->observer, 0);
   if (__asan_poison_memory_region != NULL && evaluator->program->queues.count == 0) {
     __asan_poison_memory_region(evaluator->workspace, (size_t)evaluator->program->workspace_size_bytes);

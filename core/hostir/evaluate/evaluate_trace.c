@@ -48,7 +48,16 @@ byoc_status_t byoc_evaluator_trace(byoc_evaluator_t *evaluator, byoc_trace_sink_
   uint32_t position = 0;
   BYOC_RETURN_IF_ERROR(make_rows(evaluator, &evaluator->body, &position, diag));
   evaluator->observer = (byoc_observer_t){.trace = sink, .argument = argument};
+  evaluator->reporter.observer = &evaluator->observer;
   return BYOC_OK;
+}
+
+void byoc_evaluator_profile(byoc_evaluator_t *evaluator, byoc_profile_sink_t sink, byoc_counter_sink_t counter,
+                            void *argument) {
+  evaluator->reporter.profile = sink;
+  evaluator->reporter.profile_argument = argument;
+  evaluator->reporter.counter = counter;
+  evaluator->reporter.counter_argument = argument;
 }
 
 byoc_status_t byoc_evaluator_report(byoc_evaluator_t *evaluator, const byoc_step_t *step) {

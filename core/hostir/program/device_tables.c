@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/module/runtime_options.h"
 #include "core/runtime/check.h"
 
 #define PUSH(vector, ...) byoc_vector_push(vector, device_tables->allocator, __VA_ARGS__)
@@ -57,8 +58,10 @@ static byoc_status_t add_devices(byoc_host_device_tables_t *device_tables, byoc_
                              device->name, device->driver);
     }
     device_tables->devices[k] = (uint32_t)device_tables->device_rows.count;
-    if (!PUSH(&device_tables->drivers, driver) ||
-        !PUSH(&device_tables->device_rows, (byoc_device_row_t){device->driver, driver->driver, device->ordinal})) {
+    byoc_runtime_schema_t schema;
+    BYOC_RETURN_IF_ERROR(byoc_runtime_module_read_options(driver, device_tables->arena, diag, &schema));
+    const byoc_device_row_t row = {device->driver, driver->driver, device->ordinal, schema.count, schema.rows};
+    if (!PUSH(&device_tables->drivers, driver) || !PUSH(&device_tables->device_rows, row)) {
       return byoc_diag_out_of_memory(diag);
     }
   }

@@ -23,6 +23,7 @@ const byoc_host_text_field_t byoc_host_text_fields[BYOC_HOST_TEXT_FIELD_COUNT] =
     {"driver_symbol", offsetof(byoc_runtime_module_t, driver_symbol)},
     {"driver", offsetof(byoc_runtime_module_t, driver_name)},
     {"fits", offsetof(byoc_runtime_module_t, fits)},
+    {"options", offsetof(byoc_runtime_module_t, runtime_options)},
 };
 
 const char *const byoc_host_code_words[BYOC_DEVICE_CODE_SOURCE + 1] = {[BYOC_DEVICE_CODE_BINARY] = "binary",

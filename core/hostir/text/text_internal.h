@@ -21,7 +21,7 @@ typedef struct byoc_host_text_field_t {
   const char *name;
   size_t offset; // of the const char * in byoc_runtime_module_t
 } byoc_host_text_field_t;
-#define BYOC_HOST_TEXT_FIELD_COUNT 12
+#define BYOC_HOST_TEXT_FIELD_COUNT 13
 extern const byoc_host_text_field_t byoc_host_text_fields[BYOC_HOST_TEXT_FIELD_COUNT];
 extern const char *const byoc_host_code_words[BYOC_DEVICE_CODE_SOURCE + 1]; // by BYOC_DEVICE_CODE_*
 

@@ -4,8 +4,9 @@
 #include "core/runtime/model.h"
 
 int32_t byoc_devices_create(const byoc_device_tables_t *places, const byoc_runtime_t *runtime,
-                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_devices_t **out_devices) {
-  (void)places, (void)runtime, (void)callers, (void)caller_count;
+                            const byoc_caller_queue_t *callers, uint32_t caller_count, byoc_runtime_values_t values,
+                            byoc_devices_t **out_devices) {
+  (void)places, (void)runtime, (void)callers, (void)caller_count, (void)values;
   *out_devices = NULL;
   return BYOC_UNSUPPORTED;
 }

@@ -85,6 +85,19 @@ static int32_t add_json(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_f
   return status;
 }
 
+// What people can look at: byoc inspect --report graph.
+static int32_t report_graph(const byoc_host_t *host, byoc_codegen_t *codegen, const byoc_function_t *function,
+                            const char *json) {
+  enum { MOST_BYTES = 1 << 20 };
+  const byoc_report_t report = {.header = BYOC_HEADER(byoc_report_t, 1),
+                                .name = "graph",
+                                .kind = BYOC_REPORT_JSON,
+                                .content = json,
+                                .size_bytes = strlen(json)};
+  if (host->abi_minor < 5 || report.size_bytes > MOST_BYTES) return BYOC_OK;
+  return host->codegen->add_report(codegen, function, &report);
+}
+
 // Answers one function: with a JSON text, or by declining it.
 static int32_t answer(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_function_t *function, int *out_is_taken) {
   const byoc_graph_api_t *graph = host->graph;
@@ -108,6 +121,7 @@ static int32_t answer(const byoc_host_t *host, byoc_codegen_t *codegen, byoc_fun
   }
   status = json == NULL ? host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "out of memory")
                         : add_json(host, codegen, function, &draft, json);
+  if (status == BYOC_OK) status = report_graph(host, codegen, function, json);
   *out_is_taken = status == BYOC_OK;
 cleanup:
   free(json);

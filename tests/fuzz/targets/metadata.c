@@ -38,8 +38,9 @@ static void inspect(const char *text, size_t size) {
   const char *path = fuzz_file(carrier, carrier_size);
   fuzz_check_ok(byoc_compose_seal(path, &diag), &diag, "sealing");
   const byoc_inspect_place_t place = {0};
-  for (int as_json = 0; as_json < 2; ++as_json) {
-    fuzz_check(byoc_inspect_artifact(path, &place, as_json != 0, &diag), &diag);
+  for (int as_json = 0; as_json < 3; ++as_json) {
+    const byoc_inspect_view_t view = {.as_json = as_json == 1, .report = as_json == 2 ? "log" : NULL};
+    fuzz_check(byoc_inspect_artifact(path, &place, &view, &diag), &diag);
     byoc_diag_clear(&diag);
   }
 }

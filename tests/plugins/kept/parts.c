@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The object that the kept plugins carry: kernels, a C function and a JSON engine, built with the headers of their
 // minor as the plugins are.
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,14 @@ static int32_t engine_create(const byoc_engine_init_t *init, void **out_instance
     free(counts);
     return BYOC_INVALID_DATA;
   }
+#if BYOC_ABI_MINOR >= 5
+  const int has_options = init->struct_size >= offsetof(byoc_engine_init_t, reserved_options) && init->option_count > 0;
+  if (has_options && (init->option_count != 1 || strcmp(init->options[0].name, "power") != 0)) {
+    init->runtime->set_error(init->runtime->self, "the options are not those that its plugin declared");
+    free(counts);
+    return BYOC_INVALID_DATA;
+  }
+#endif
   // The factors are looked up in `run`: what init points to stays valid.
   const void **instance = malloc(2 * sizeof(*instance));
   if (instance == NULL) {
@@ -90,6 +99,16 @@ static int32_t engine_run(void *instance, uint32_t function_index, const byoc_ca
   const float *a = call->tensors[0].data, *b = call->tensors[1].data;
   float *y = call->tensors[call->input_count].data;
   for (long long i = 0; i < counts[function_index]; ++i) y[i] = a[i] * b[i] * factor;
+#if BYOC_ABI_MINOR >= 5
+  const byoc_runtime_t *runtime = call->runtime;
+  const size_t known = offsetof(byoc_runtime_t, report_tensor) + sizeof(runtime->report_tensor);
+  if (runtime->struct_size >= known && runtime->wanted != NULL && runtime->wanted(runtime->self) != 0) {
+    int32_t status = runtime->report_counter(runtime->self, "products", "", (double)counts[function_index]);
+    if (status == BYOC_OK) status = runtime->report_step(runtime->self, "multiply", 1);
+    return status == BYOC_OK ? runtime->report_tensor(runtime->self, "kept/y", &call->tensors[call->input_count])
+                             : status;
+  }
+#endif
   return BYOC_OK;
 }
 

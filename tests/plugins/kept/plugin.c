@@ -293,6 +293,19 @@ static int32_t by_engine(byoc_codegen_t *codegen, byoc_function_t *function) {
 #endif
   };
   TRY(host->codegen->add_engine(codegen, &engine));
+#if BYOC_ABI_MINOR >= 5
+  if (has_minor(5)) {
+    static const byoc_option_t power = {
+        .header = BYOC_HEADER(byoc_option_t, 1), .name = "power", .type = BYOC_OPTION_INT, .maximum = 3};
+    const byoc_report_t report = {.header = BYOC_HEADER(byoc_report_t, 1),
+                                  .name = "factor",
+                                  .kind = BYOC_REPORT_JSON,
+                                  .content = json,
+                                  .size_bytes = strlen(json)};
+    TRY(host->codegen->declare_runtime_options(codegen, NAME "_engine", &power, 1, sizeof(power)));
+    TRY(host->codegen->add_report(codegen, function, &report));
+  }
+#endif
   return host->codegen->add_json(codegen, function, &module);
 }
 
