@@ -49,10 +49,35 @@ static byoc_status_t remember_signatures(byoc_codegen_t *session, byoc_diag_t *d
   return BYOC_OK;
 }
 
-static void deinit_session(byoc_codegen_t *session) {
+byoc_status_t byoc_session_create(byoc_graph_module_t *module, const byoc_target_t *target,
+                                  byoc_function_t *const *functions, size_t function_count,
+                                  const byoc_codegen_services_t *services, byoc_codegen_report_t *report,
+                                  byoc_diag_t *diag, byoc_codegen_t **out_session) {
+  *out_session = NULL;
+  byoc_codegen_t *session = byoc_allocate(module->allocator, 1, sizeof(*session));
+  if (session == NULL) return byoc_diag_out_of_memory(diag);
+  session->module = module;
+  session->target = target;
+  session->functions = functions;
+  session->function_count = function_count;
+  session->services = services;
+  session->report = report;
+  session->allocator = module->allocator;
+  byoc_arena_init(&session->arena, module->allocator);
+  const byoc_status_t status = remember_signatures(session, diag);
+  if (status == BYOC_OK)
+    *out_session = session;
+  else
+    byoc_session_destroy(session);
+  return status;
+}
+
+void byoc_session_destroy(byoc_codegen_t *session) {
+  if (session == NULL) return;
   for (size_t i = session->made.count; i-- > 0;) byoc_runtime_module_release(session->made.data[i]);
   byoc_vector_deinit(&session->made, session->allocator);
   byoc_arena_deinit(&session->arena);
+  byoc_free(session->allocator, session);
 }
 
 // ---- the run ----
@@ -84,7 +109,7 @@ static byoc_status_t check_hygiene(const byoc_hygiene_t *before, const char *hoo
 }
 
 // Runs the backend's own optimisations before it generates.
-static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
+byoc_status_t byoc_session_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_backend_t *backend = session->target->kind->backend;
   if (backend->prepare == NULL) return BYOC_OK;
   session->is_preparing = true;
@@ -168,15 +193,23 @@ static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
-static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(remember_signatures(session, diag));
-  BYOC_RETURN_IF_ERROR(call_prepare(session, diag));
+byoc_status_t byoc_session_generate(byoc_codegen_t *session, byoc_diag_t *diag) {
   BYOC_RETURN_IF_ERROR(call_hook(session, diag));
   if (session->failure.status != BYOC_OK) {
     if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
     return session->failure.status;
   }
-  BYOC_RETURN_IF_ERROR(check_answers(session, diag));
+  return check_answers(session, diag);
+}
+
+static byoc_status_t run_hooks(byoc_codegen_t *session, byoc_diag_t *diag) {
+  if (byoc_session_runs_in_parts(session->target)) return byoc_session_run_parts(session, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_prepare(session, diag));
+  return byoc_session_generate(session, diag);
+}
+
+static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(run_hooks(session, diag));
   const size_t results_before = session->report->results.count;
   BYOC_RETURN_IF_ERROR(fill_report(session, diag));
   byoc_status_t status = byoc_session_commit(session, diag);
@@ -192,16 +225,9 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   if (kind->backend == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "target '%s' has no code generator", kind->name);
   }
-  byoc_codegen_t *session = byoc_allocate(module->allocator, 1, sizeof(*session));
-  if (session == NULL) return byoc_diag_out_of_memory(diag);
-  session->module = module;
-  session->target = target;
-  session->functions = functions;
-  session->function_count = function_count;
-  session->services = services;
-  session->report = report;
-  session->allocator = module->allocator;
-  byoc_arena_init(&session->arena, module->allocator);
+  byoc_codegen_t *session = NULL;
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_create(module, target, functions, function_count, services, report, diag, &session));
   byoc_log(BYOC_LOG_INFO, "generating %zu function%s by target '%s'", function_count, byoc_plural(function_count),
            target->text);
   byoc_status_t status = run_session(session, diag);
@@ -209,7 +235,6 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   if (status != BYOC_OK) {
     byoc_diag_context(diag, status, "target '%s' (plugin %s %s)", kind->name, kind->plugin_name, kind->plugin_version);
   }
-  deinit_session(session);
-  byoc_free(module->allocator, session);
+  byoc_session_destroy(session);
   return status;
 }
