@@ -36,9 +36,10 @@ static record_t records[1 + BYOC_FOREIGN_MOST_THREADS];
 enum { RECORD_COUNT = sizeof(records) / sizeof(records[0]) };
 static _Thread_local record_t *joined; // NULL: the first one
 static atomic_bool is_telling;         // a thread reports, and ends the process
+static _Thread_local bool tells;       // this thread does
 static const record_t *told;           // its record
 static int64_t limit_ms;
-static pid_t container;     // the process that contains foreign code; 0: none does
+static pid_t container; // the process that contains foreign code; 0: none does
 static pthread_mutex_t caught_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int caught_count; // threads whose foreign code's output is caught
 static int message_fd = -1;     // receives a child's message; -1: the terminal does
@@ -140,6 +141,7 @@ static bool seize_record(record_t *record) {
   if (!byoc_foreign_is_contained() || atomic_exchange(&is_telling, true)) return false;
   if (atomic_compare_exchange_strong(&record->state, &inside, TOLD)) {
     told = record;
+    tells = true;
     return true;
   }
   atomic_store(&is_telling, false);
@@ -155,11 +157,9 @@ static bool seize(void) {
   return false;
 }
 
-// Another thread reports, and this one must not end the process before it has.
-static void wait_if_told(void) {
-  if (byoc_foreign_is_contained() && atomic_load(&is_telling) && joined != NULL) {
-    for (;;) (void)pause();
-  }
+// If another thread reports, this one must not end the process before it has.
+static void wait_for_report(void) {
+  while (byoc_foreign_is_contained() && atomic_load(&is_telling) && !tells) (void)pause();
 }
 
 static const char *advice(void) {
@@ -170,7 +170,10 @@ static const char *advice(void) {
 
 void byoc_foreign_refuse(const char *what) {
   message_t message;
-  if (!seize()) return;
+  if (!seize()) {
+    wait_for_report();
+    return;
+  }
   begin_message(&message, what, " in its ");
   put_printed(&message, NULL);
   end_with(&message, advice());
@@ -206,7 +209,7 @@ static void crash(int number, siginfo_t *info, void *context) {
     put_printed(&message, "\nit printed");
     end_with(&message, advice());
   }
-  wait_if_told();
+  wait_for_report();
   for (int i = 0; i < SIGNAL_COUNT; ++i) {
     if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
   }
@@ -260,8 +263,11 @@ static void watch_ends(void) {
   static bool is_watched; // a child inherits it
   if (is_watched) return;
   is_watched = true;
-  (void)atexit(refuse_exit);
-  (void)at_quick_exit(refuse_exit);
+  // exit() calls each handler once, and each thread may call exit().
+  for (int i = 0; i < RECORD_COUNT; ++i) {
+    (void)atexit(refuse_exit);
+    (void)at_quick_exit(refuse_exit);
+  }
   has_end_key = pthread_key_create(&end_key, refuse_end_of_thread) == 0;
   if (has_end_key) (void)pthread_setspecific(end_key, &end_key);
 }

@@ -70,7 +70,8 @@ byoc_status_t byoc_plugin_cache_get(const byoc_plugin_cache_t *cache, const char
     }
   }
   byoc_file_view_close(&view);
-  if (status == BYOC_OK) (void)utimensat(AT_FDCWD, path, NULL, 0); // notes the use; in a read-only folder the times stay
+  if (status == BYOC_OK)
+    (void)utimensat(AT_FDCWD, path, NULL, 0); // notes the use; in a read-only folder the times stay
   if (status == BYOC_NOT_FOUND) {
     byoc_log(BYOC_LOG_WARNING, "a damaged entry of the plugin '%s' was found in the cache, and is made again: %s",
              cache->plugin, path);

@@ -137,7 +137,9 @@ static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
   byoc_hygiene_t before;
   byoc_hygiene_take(&before);
   if (backend->generate != NULL) {
-    const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook generate", NULL, NULL);
+    const char *function = session->is_part ? session->functions[0]->name : NULL;
+    const byoc_foreign_t outer =
+        byoc_hook_enter(session->target, "hook generate", function != NULL ? "function" : NULL, function);
     const int32_t status = backend->generate(backend->self, session);
     byoc_foreign_leave(&outer);
     return status == BYOC_OK ? check_hygiene(&before, "generate", diag) : hook_failed(session, status, diag);

@@ -60,8 +60,9 @@ void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
 
 // Runs the hooks of `target`'s backend, prepare and then generate, over `functions` (those with its Compiler
 // attribute): over all of them, or, if the backend's flags allow it, function by function on several threads, unless
-// the cache has the answer. The runtime modules that it adds are checked and appended to module->runtime_modules; if the hook fails,
-// none of them stays. A function without an answer, or with two, is an error that names the backend and the function.
+// the cache has the answer. The runtime modules that it adds are checked and appended to module->runtime_modules; if
+// the hook fails, none of them stays. A function without an answer, or with two, is an error that names the backend and
+// the function.
 byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
                                byoc_function_t *const *functions, size_t function_count,
                                const byoc_codegen_services_t *services, byoc_diag_t *diag,

@@ -20,8 +20,10 @@ enum { MAX_OPERANDS = 1 << 16 };
 static byoc_status_t check_may_edit(const byoc_codegen_t *session, byoc_diag_t *diag) {
   byoc_graph_note_read(BYOC_READ_EDIT);
   if (!session->cannot_edit) return BYOC_OK;
-  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED, "edit: the generate hook of target '%s' runs beside "
-                                         "others, and cannot change the graph", session->target->kind->name);
+  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                                         "edit: the generate hook of target '%s' runs beside "
+                                         "others, and cannot change the graph",
+                                         session->target->kind->name);
   byoc_diag_hint(diag, "edit in prepare, or leave out BYOC_BACKEND_GENERATES_AT_ONCE");
   return status;
 }

@@ -13,6 +13,12 @@
 
 // ---- opening ----
 
+static bool is_off;
+
+void byoc_kept_answers_switch_off(void) {
+  is_off = true;
+}
+
 // Where the file with this address begins in memory; NULL: it is in no file.
 static const char *image_of(const void *address) {
   Dl_info info;
@@ -45,7 +51,7 @@ byoc_status_t byoc_kept_answers_open(byoc_codegen_t *session, byoc_diag_t *diag,
   const void *hook = backend->generate != NULL ? *(void *const *)(const void *)&backend->generate
                                                : *(void *const *)(const void *)&backend->generate_function;
   if ((backend->flags & BYOC_BACKEND_CACHED) == 0 || session->services->cache_directory == NULL) return BYOC_OK;
-  if (kind->plugin_content == NULL) return BYOC_OK; // another build of the plugin could not be told apart
+  if (is_off || kind->plugin_content == NULL) return BYOC_OK; // another build of the plugin could not be told apart
   out_kept->image = image_of(hook);
   out_kept->cache = (byoc_plugin_cache_t){
       .folder = byoc_arena_format(&session->arena, "%s/answers", session->services->cache_directory),
@@ -63,10 +69,10 @@ void byoc_kept_answers_close(const byoc_kept_answers_t *kept) {
 // ---- writing ----
 
 static const char *why_not_module(const byoc_kept_answers_t *kept, const byoc_runtime_module_t *module) {
-  const bool is_kept_kind =
-      module->kind == BYOC_RUNTIME_MODULE_C_SOURCE || module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY ||
-      module->kind == BYOC_RUNTIME_MODULE_ENGINE || module->kind == BYOC_RUNTIME_MODULE_JSON ||
-      module->kind == BYOC_RUNTIME_MODULE_PACKED;
+  const bool is_kept_kind = module->kind == BYOC_RUNTIME_MODULE_C_SOURCE ||
+                            module->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY ||
+                            module->kind == BYOC_RUNTIME_MODULE_ENGINE || module->kind == BYOC_RUNTIME_MODULE_JSON ||
+                            module->kind == BYOC_RUNTIME_MODULE_PACKED;
   if (!is_kept_kind) return "it has code for a device, or a kind of module that is not cached";
   if (module->in_process != NULL && image_of(module->in_process) != kept->image) {
     return "its engine's table is not in the plugin's own memory";
@@ -170,15 +176,15 @@ static byoc_status_t store(const byoc_kept_answers_t *kept, const char *key, con
   return BYOC_OK;
 }
 
-static byoc_status_t write_entries(const byoc_kept_answers_t *kept, byoc_codegen_t *session,
-                                   const byoc_kept_key_t *key, bool has_names, byoc_diag_t *diag) {
+static byoc_status_t write_entries(const byoc_kept_answers_t *kept, byoc_codegen_t *session, const byoc_kept_key_t *key,
+                                   bool has_names, byoc_diag_t *diag) {
   kept_writer_t w = {.kept = kept, .arena = &session->arena};
   byoc_string_init(&w.text, session->allocator);
   kept_write_number(&w, ANSWER);
   byoc_status_t status = write_result(&w, session, diag);
   if (status == BYOC_OK && w.size_bytes > BYOC_KEPT_ENTRY_LIMIT_BYTES) {
-    byoc_log(BYOC_LOG_INFO, "the answer for function '%s' is not cached: it has %llu MiB",
-             session->functions[0]->name, (unsigned long long)(w.size_bytes >> 20));
+    byoc_log(BYOC_LOG_INFO, "the answer for function '%s' is not cached: it has %llu MiB", session->functions[0]->name,
+             (unsigned long long)(w.size_bytes >> 20));
   } else if (status == BYOC_OK && !w.has_lost) {
     status = store(kept, has_names ? key->named : key->content, &w.text, diag);
     byoc_string_clear(&w.text);
@@ -189,8 +195,8 @@ static byoc_status_t write_entries(const byoc_kept_answers_t *kept, byoc_codegen
   return status;
 }
 
-byoc_status_t byoc_kept_answer_put(const byoc_kept_answers_t *kept, byoc_codegen_t *session,
-                                   const byoc_kept_key_t *key, unsigned read, byoc_diag_t *diag) {
+byoc_status_t byoc_kept_answer_put(const byoc_kept_answers_t *kept, byoc_codegen_t *session, const byoc_kept_key_t *key,
+                                   unsigned read, byoc_diag_t *diag) {
   const char *why = why_not(kept, session, read);
   if (why == NULL) return write_entries(kept, session, key, (read & BYOC_READ_NAMES) != 0, diag);
   byoc_log(BYOC_LOG_INFO, "%s: the answer for function '%s' is not cached: %s", session->target->kind->name,
@@ -298,8 +304,7 @@ static byoc_status_t read_module(kept_reader_t *r, byoc_diag_t *diag) {
     name = byoc_session_symbol(r->session->functions[0]);
   }
   byoc_runtime_module_t *module = NULL;
-  BYOC_RETURN_IF_ERROR(
-      byoc_session_create_module(r->session, (byoc_runtime_module_kind_t)kind, name, diag, &module));
+  BYOC_RETURN_IF_ERROR(byoc_session_create_module(r->session, (byoc_runtime_module_kind_t)kind, name, diag, &module));
   byoc_status_t status = read_fields(r, module, diag);
   if (status == BYOC_OK) status = settle_module(r, module, diag);
   return byoc_session_end_module(r->session, module, status, diag);

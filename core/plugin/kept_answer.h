@@ -25,6 +25,9 @@ typedef struct byoc_kept_key_t {
   char content[64], named[64];
 } byoc_kept_key_t;
 
+// From now on no answer is looked up or stored: each hook is called.
+void byoc_kept_answers_switch_off(void);
+
 // Asks depends_on of the backend. It stays closed, without an error, if the backend's answers are not cached. It lives
 // as long as the session.
 byoc_status_t byoc_kept_answers_open(byoc_codegen_t *session, byoc_diag_t *diag, byoc_kept_answers_t *out_kept);
@@ -41,7 +44,7 @@ byoc_status_t byoc_kept_key_make(const byoc_kept_answers_t *kept, const byoc_fun
 byoc_status_t byoc_kept_answer_get(const byoc_kept_answers_t *kept, byoc_codegen_t *session, byoc_diag_t *diag,
                                    byoc_kept_key_t *out_key, bool *out_found);
 // Stores what the hook did. `read`: BYOC_READ_*. What cannot be stored is only logged.
-byoc_status_t byoc_kept_answer_put(const byoc_kept_answers_t *kept, byoc_codegen_t *session,
-                                   const byoc_kept_key_t *key, unsigned read, byoc_diag_t *diag);
+byoc_status_t byoc_kept_answer_put(const byoc_kept_answers_t *kept, byoc_codegen_t *session, const byoc_kept_key_t *key,
+                                   unsigned read, byoc_diag_t *diag);
 
 #endif // BYOC_CORE_PLUGIN_KEPT_ANSWER_H_

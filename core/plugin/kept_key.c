@@ -9,8 +9,8 @@
 
 typedef struct keyer_t {
   byoc_hasher_t hasher;
-  byoc_string_t text;   // scratch
-  byoc_map_t numbers;   // value → its number in order of definition, from 1
+  byoc_string_t text; // scratch
+  byoc_map_t numbers; // value → its number in order of definition, from 1
   uintptr_t defined;
   bool has_names, failed;
 } keyer_t;

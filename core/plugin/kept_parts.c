@@ -97,8 +97,7 @@ static byoc_status_t read_large(kept_reader_t *r, byoc_diag_t *diag, const void 
   size_t size = 0;
   const char *key = kept_read_text(r, &r->session->arena);
   if (key == NULL) return BYOC_OK;
-  const byoc_status_t status =
-      byoc_plugin_cache_get(&r->kept->cache, key, &r->session->arena, diag, out_data, &size);
+  const byoc_status_t status = byoc_plugin_cache_get(&r->kept->cache, key, &r->session->arena, diag, out_data, &size);
   *out_size_bytes = size;
   if (status != BYOC_NOT_FOUND) return status;
   r->failed = true;

@@ -80,10 +80,16 @@ static bool is_system(byoc_allocator_t allocator) {
   return allocator.self == system.self && allocator.resize == system.resize;
 }
 
+static int32_t most_threads;
+
+void byoc_session_limit_threads(int32_t count) {
+  most_threads = count;
+}
+
 // Only the system's allocator is known to serve several threads.
 static size_t thread_count(const byoc_codegen_t *session, size_t open_count) {
   if (!has_flag(session, BYOC_BACKEND_GENERATES_AT_ONCE) || !is_system(session->allocator)) return 1;
-  size_t count = (size_t)byoc_job_count();
+  size_t count = (size_t)(most_threads > 0 ? most_threads : byoc_job_count());
   if (count > open_count) count = open_count;
   return count < BYOC_FOREIGN_MOST_THREADS ? count : BYOC_FOREIGN_MOST_THREADS;
 }
@@ -182,7 +188,8 @@ static byoc_status_t settle_parts(byoc_codegen_t *session, const crew_t *crew, b
     if (part->status != BYOC_OK) {
       session->hook_error = part->session->hook_error;
       if (diag != NULL && diag->status == BYOC_OK) *diag = part->diag;
-      return part->status;
+      if (session->target->kind->backend->generate == NULL) return part->status; // it has the name
+      return byoc_diag_context(diag, part->status, "function '%s'", session->functions[i]->name);
     }
     BYOC_RETURN_IF_ERROR(take_part(session, i, part, diag));
   }

@@ -23,9 +23,9 @@ struct byoc_codegen_t {
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
   bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
-  bool is_part;          // of a run function by function (parts.h): it sees no modules but its own
-  bool cannot_edit;      // the hook runs beside others
-  pthread_mutex_t *lock; // for what such hooks share; NULL: there are none
+  bool is_part;                              // of a run function by function (parts.h): it sees no modules but its own
+  bool cannot_edit;                          // the hook runs beside others
+  pthread_mutex_t *lock;                     // for what such hooks share; NULL: there are none
   byoc_diag_t hook_error;                    // from api->error
   byoc_diag_t failure; // of the first call that makes the run fail, even if the hook returns success
   byoc_diag_t last;    // of the last failed call from which the hook may recover
@@ -56,6 +56,8 @@ byoc_status_t byoc_session_generate(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- parts.c: runs function by function ----
 bool byoc_session_runs_in_parts(const byoc_target_t *target);
+// Hooks run at once on so many threads at most; 0: as many as byoc_job_count says.
+void byoc_session_limit_threads(int32_t count);
 // Calls the hooks for each function of the session, and fills the session with their answers and modules, or with what
 // the cache has.
 byoc_status_t byoc_session_run_parts(byoc_codegen_t *session, byoc_diag_t *diag);
@@ -97,7 +99,10 @@ const char *byoc_session_free_name(byoc_codegen_t *session, const char *name);
 // The modules of earlier runs that this one may share: the first so many of its graph module.
 size_t byoc_session_earlier_count(const byoc_codegen_t *session);
 // ---- session_equal.c: equal modules become one ----
-// Takes over the modules that a part made to the session. Equal ones become one, and names that are taken become others.
+// Are the two made of the same, apart from what is of a function alone (JSON, constants, launches)?
+bool byoc_session_same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b);
+// Takes over the modules that a part made to the session. Equal ones become one, and names that are taken become
+// others.
 byoc_status_t byoc_session_absorb(byoc_codegen_t *session, byoc_codegen_t *part, byoc_diag_t *diag);
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.

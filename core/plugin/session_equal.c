@@ -40,7 +40,7 @@ static bool same_variants(const byoc_runtime_module_t *a, const byoc_runtime_mod
   return true;
 }
 
-static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
+bool byoc_session_same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
   return a->kind == b->kind && same_optional(a->source, b->source) && same_optional(a->compiler, b->compiler) &&
          same_texts(a->flags.data, a->flags.count, b->flags.data, b->flags.count) &&
          same_optional(a->engine_symbol, b->engine_symbol) && same_optional(a->setup_symbol, b->setup_symbol) &&
@@ -62,7 +62,7 @@ static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const by
     byoc_runtime_module_t *other =
         i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];
     if (strcmp(byoc_runtime_module_given_name(other), byoc_runtime_module_given_name(module)) != 0) continue;
-    if (same_content(other, module)) return other;
+    if (byoc_session_same_content(other, module)) return other;
   }
   return NULL;
 }
@@ -136,8 +136,7 @@ static byoc_status_t rename_module(byoc_codegen_t *session, byoc_runtime_module_
 }
 
 // Keeps the module, with the reference that `part` has, or its twin.
-static byoc_status_t absorb(byoc_codegen_t *session, byoc_runtime_module_t *module, twins_t *twins,
-                            byoc_diag_t *diag) {
+static byoc_status_t absorb(byoc_codegen_t *session, byoc_runtime_module_t *module, twins_t *twins, byoc_diag_t *diag) {
   redirect(module, twins);
   byoc_runtime_module_t *known = is_shared(module->kind) ? find_equal(session, module) : NULL;
   if (known != NULL) {
