@@ -39,11 +39,12 @@ static void test_answers_come_from_the_cache(void **state) {
 static void test_names_count_where_the_hook_reads_them(void **state) {
   (void)state;
   byoc_test_shell(0, "sed 's/%%0 = Relu@14(%%x)/%%z = Neg@13(%%x) : f32[65536]\\n    %%0 = Relu@14(%%z)/' chain.byoc > longer.byoc");
-  byoc_test_shell(0, "cache=names; " WITH "build cached a && model=longer.byoc && build cached b");
-  byoc_test_printed("cached: 5 of 5 answers from the cache");
+  byoc_test_shell(0, "cache=names; " WITH "build cached a >/dev/null && model=longer.byoc && build cached b");
+  byoc_test_printed("placed cached 5 operators in 5 regions");
+  byoc_test_printed("cached: 4 of 4 answers from the cache");
   byoc_test_shell(0, "cache=names; " WITH "build 'cached -answer=source' a && build 'cached -answer=source' b");
   byoc_test_printed("cached: 4 of 4 answers from the cache");
-  byoc_test_shell(0, "cmp a.so b.so && nm -D b.so >&2");
+  byoc_test_shell(0, "cmp a.so b.so");
   check_right("b");
   byoc_test_shell(0, "cache=names; " WITH "sed 's/%%0 = Relu/%%0 = Abs/; s/%%3 = Abs/%%3 = Relu/; s/Abs@14/Abs@13/; "
                      "s/Relu@13/Relu@14/' chain.byoc > other.byoc; model=other.byoc; build 'cached -answer=source' c");
