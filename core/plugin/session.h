@@ -43,7 +43,7 @@ int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const b
 
 const char *byoc_session_symbol(const byoc_function_t *function);
 
-// ---- codegen.c: the life of a session ----
+// ---- session_hooks.c: the life of a session ----
 // Makes a session without modules, which byoc_session_destroy releases.
 byoc_status_t byoc_session_create(byoc_graph_module_t *module, const byoc_target_t *target,
                                   byoc_function_t *const *functions, size_t function_count,
@@ -120,7 +120,5 @@ byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t
 // ---- host_edit.c ----
 // Checks a rewritten function: it must be sorted, typed and valid, and must have the results that it had before.
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
-
-// ---- host_codegen.c ----
 
 #endif // BYOC_CORE_PLUGIN_SESSION_H_

@@ -38,7 +38,9 @@ static void test_answers_come_from_the_cache(void **state) {
 // JSON without names is right for each equal function, C source with the function's symbol only for that one.
 static void test_names_count_where_the_hook_reads_them(void **state) {
   (void)state;
-  byoc_test_shell(0, "sed 's/%%0 = Relu@14(%%x)/%%z = Neg@13(%%x) : f32[65536]\\n    %%0 = Relu@14(%%z)/' chain.byoc > longer.byoc");
+  byoc_test_shell(
+      0,
+      "sed 's/%%0 = Relu@14(%%x)/%%z = Neg@13(%%x) : f32[65536]\\n    %%0 = Relu@14(%%z)/' chain.byoc > longer.byoc");
   byoc_test_shell(0, "cache=names; " WITH "build cached a >/dev/null && model=longer.byoc && build cached b");
   byoc_test_printed("placed cached 5 operators in 5 regions");
   byoc_test_printed("cached: 4 of 4 answers from the cache");
