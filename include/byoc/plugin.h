@@ -562,7 +562,8 @@ typedef struct byoc_codegen_api_t {
 
   // Records the reason of a failure (copied) and returns `status`.
   int32_t (*error)(byoc_codegen_t *codegen, int32_t status, const char *message);
-  // Writes one line for --verbose; shows the progress of long work (total 0: unknown).
+  // Writes one line for --verbose; shows the progress of long work (total 0: unknown) on a terminal, and nothing
+  // elsewhere. Both count as calls of the host: BYOC_HOOK_TIMEOUT begins anew.
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
@@ -798,8 +799,9 @@ enum {
   BYOC_BACKEND_OPEN_SIZES = 4,
 
   // ---- expensive compiles (since minor 5) ----
-  // With either of the next two flags, the host calls the hooks for one function at a time: function_count is 1. Each
-  // call adds all modules that its function needs, engines too; equal ones become one.
+  // With either of the next two flags, the host calls the hooks for one function at a time: function_count is 1 (hosts
+  // of older minors ignore the flags). Each call adds all modules that its function needs, engines too; equal ones
+  // become one.
   //
   // Answers are cached on disk. The answer for a function depends on nothing but the function, the target with its
   // options, what the codegen table says of the processor, the plugin's file and the text of `depends_on`. With an

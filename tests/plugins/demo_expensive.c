@@ -16,7 +16,7 @@
 
 #include "byoc/plugin.h"
 
-BYOC_PLUGIN_IDENTITY("demo_expensive", "1.0", "expensive,cached,at_once", "Hooks that take long");
+BYOC_PLUGIN_IDENTITY_NEEDS("demo_expensive", "1.0", "expensive,cached,at_once", "Hooks that take long", 5);
 
 extern BYOC_PACKED const byoc_engine_t expensive_engine;
 static const byoc_host_t *host;
