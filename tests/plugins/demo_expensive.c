@@ -31,6 +31,7 @@ static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "meet",
      .type = BYOC_OPTION_INT,
+     .default_value = "0",
      .maximum = 8,
      .help = "so many hooks wait for each other"}};
 
@@ -175,12 +176,17 @@ static const char *depends_on(void *self, const byoc_target_t *target) {
   return strcmp(text, "none") == 0 ? NULL : text;
 }
 
-#define RULE(target)                                                                                                   \
-  {.header = BYOC_HEADER(byoc_rule_t, 1), .name = target ".relu", .pattern = "Relu(%x)"},                              \
-      {.header = BYOC_HEADER(byoc_rule_t, 1), .name = target ".neg", .pattern = "Neg(%x)"},                            \
-      {.header = BYOC_HEADER(byoc_rule_t, 1), .name = target ".abs", .pattern = "Abs(%x)"},                            \
-      {.header = BYOC_HEADER(byoc_rule_t, 1), .name = target ".exp", .pattern = "Exp(%x)"},
-static const byoc_rule_t rules[3][4] = {{RULE("expensive")}, {RULE("cached")}, {RULE("at_once")}};
+static int32_t accept(void *self, byoc_region_t *region) {
+  (void)self;
+  const int is_f32 = host->graph->value_dtype(host->region->value(region, "x")) == BYOC_DTYPE_F32;
+  return is_f32 ? 1 : host->region->decline(region, "the element type is not f32");
+}
+
+#define RULE(target, op)                                                                                               \
+  { .header = BYOC_HEADER(byoc_rule_t, 1), .name = target "." op, .pattern = op "(%x)", .accept = accept }
+#define RULES(target)                                                                                                  \
+  { RULE(target, "Relu"), RULE(target, "Neg"), RULE(target, "Abs"), RULE(target, "Exp") }
+static const byoc_rule_t rules[3][4] = {RULES("expensive"), RULES("cached"), RULES("at_once")};
 
 #define BACKEND(name, index, bits)                                                                                     \
   {                                                                                                                    \
