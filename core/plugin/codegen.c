@@ -5,19 +5,6 @@
 #include "core/base/log.h"
 #include "core/plugin/session.h"
 
-void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
-  *report = (byoc_codegen_report_t){0};
-  byoc_arena_init(&report->arena, allocator);
-  byoc_string_init(&report->required_cpu_features, allocator);
-}
-
-void byoc_codegen_report_deinit(byoc_codegen_report_t *report) {
-  byoc_string_deinit(&report->required_cpu_features);
-  report->results.data = NULL; // in the arena
-  report->results.count = report->results.capacity = 0;
-  byoc_arena_deinit(&report->arena);
-}
-
 // Moves the list of declined nodes, or NULL, to the report.
 static bool keep_nodes(byoc_codegen_report_t *report, byoc_codegen_result_t *result) {
   if (result->nodes == NULL) return true;
