@@ -110,7 +110,8 @@ static byoc_status_t serve_compiler(void *self, byoc_diag_t *diag, byoc_string_t
   byoc_diag_t why = {0}; // without a compiler the answers need none
   const byoc_status_t status = byoc_c_compiler_version(compiler, &why, &version);
   if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
-  byoc_string_append(out, status == BYOC_OK ? version : "none");
+  const char *triple = ((const pipeline_t *)self)->options->targets->triple;
+  byoc_string_appendf(out, "%s for %s", status == BYOC_OK ? version : "none", triple != NULL ? triple : "this machine");
   return BYOC_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/module/linkage.h"
 #include "core/plugin/host.h"
@@ -146,10 +147,42 @@ static void write_module(kept_writer_t *w, const byoc_runtime_module_t *m) {
   kept_write_number(w, m->workspace_size_bytes);
 }
 
+// What the file at a path has in it now. An entry has it for each file that the hook handed over by its path.
+static bool hash_file(const char *path, byoc_content_hash_t *out_hash) {
+  byoc_file_view_t view;
+  if (byoc_file_view_open(path, NULL, &view) != BYOC_OK) return false;
+  *out_hash = byoc_content_hash(view.data, view.size_bytes);
+  byoc_file_view_close(&view);
+  return true;
+}
+
+static void write_paths(kept_writer_t *w, const byoc_codegen_t *session) {
+  kept_write_number(w, session->paths.count);
+  for (size_t i = 0; i < session->paths.count; ++i) {
+    byoc_content_hash_t hash = {0};
+    if (!hash_file(session->paths.data[i], &hash)) w->has_lost = true;
+    kept_write_text(w, session->paths.data[i]);
+    kept_write_number(w, hash.low);
+    kept_write_number(w, hash.high);
+  }
+}
+
+// The answer is no longer valid if a file has changed.
+static void check_paths(kept_reader_t *r) {
+  const uint64_t count = kept_read_count(r);
+  for (uint64_t i = 0; i < count && !r->failed; ++i) {
+    byoc_content_hash_t hash = {0};
+    const char *path = kept_read_text(r, &r->session->arena);
+    const uint64_t low = kept_read_number(r), high = kept_read_number(r);
+    if (path == NULL || !hash_file(path, &hash) || hash.low != low || hash.high != high) r->failed = true;
+  }
+}
+
 static byoc_status_t write_result(kept_writer_t *w, byoc_codegen_t *session, byoc_diag_t *diag) {
   const byoc_codegen_result_t *result = &session->results[0];
   kept_nodes_t nodes = {0};
   BYOC_RETURN_IF_ERROR(kept_nodes_list(session, diag, &nodes));
+  write_paths(w, session);
   kept_write_number(w, (uint64_t)result->answer);
   kept_write_text(w, result->reason);
   kept_write_number(w, result->nodes != NULL ? result->node_count : UINT64_MAX);
@@ -331,6 +364,7 @@ static byoc_status_t read_nodes(kept_reader_t *r, byoc_codegen_result_t *result,
 static byoc_status_t read_result(kept_reader_t *r, byoc_diag_t *diag) {
   byoc_codegen_t *session = r->session;
   byoc_codegen_result_t result = {.function = session->functions[0]};
+  check_paths(r);
   const uint64_t answer = kept_read_number(r);
   result.answer = (byoc_codegen_answer_t)answer;
   if (answer != BYOC_CODEGEN_BOUND && answer != BYOC_CODEGEN_DECLINED) r->failed = true;

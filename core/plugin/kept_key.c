@@ -204,7 +204,7 @@ byoc_status_t byoc_kept_build_hash(const byoc_codegen_t *session, const char *de
   const byoc_codegen_services_t *services = session->services;
   keyer_t k = {0};
   start(&k, session->allocator);
-  put_text(&k, "byoc answer 1");
+  put_text(&k, "byoc answer 2");
   put_text(&k, BYOC_VERSION_TEXT);
   put_number(&k, BYOC_ABI_MINOR);
   put_text(&k, session->target->text);

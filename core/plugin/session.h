@@ -22,6 +22,7 @@ struct byoc_codegen_t {
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
+  BYOC_VECTOR(const char *) paths;           // of files that the hook handed over by their paths; in `arena`
   bool is_preparing;                         // the prepare hook is running: functions cannot be answered yet
   bool is_part;                              // of a run function by function (parts.h): it sees no modules but its own
   bool cannot_edit;                          // the hook runs beside others

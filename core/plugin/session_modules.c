@@ -150,6 +150,20 @@ byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_f
   return BYOC_OK;
 }
 
+// Notes the paths of files that were read: a cached answer is right as long as these have the same content.
+static byoc_status_t note_paths(byoc_codegen_t *session, const byoc_file_content_t *files, uint32_t count,
+                                uint32_t stride, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const byoc_file_content_t *file = (const void *)((const char *)files + (size_t)stride * i);
+    if (file->path == NULL) continue;
+    const char *copy = byoc_arena_copy_string(&session->arena, file->path);
+    if (copy == NULL || !byoc_vector_push(&session->paths, byoc_arena_allocator(&session->arena), copy)) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return BYOC_OK;
+}
+
 // Names of shared libraries reach the linker as they are.
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag) {
   byoc_text_list_t copy;
@@ -291,7 +305,9 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
   module->open_self = session->target->kind->backend->self;
-  return byoc_session_end_shared(session, module, byoc_session_fill_library(module, library, diag), diag);
+  byoc_status_t status = byoc_session_fill_library(module, library, diag);
+  if (status == BYOC_OK) status = note_paths(session, library->files, library->file_count, library->file_stride, diag);
+  return byoc_session_end_shared(session, module, status, diag);
 }
 
 // The engine that the evaluator runs has the name of its module, as that in the artifact has. Plugins that were built
@@ -338,7 +354,10 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
       byoc_abi_copy_string(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  return byoc_session_end_shared(session, module, fill_engine(session, module, engine, diag), diag);
+  byoc_status_t status = fill_engine(session, module, engine, diag);
+  if (status == BYOC_OK) status = note_paths(session, engine->files, engine->file_count, engine->file_stride, diag);
+  if (status == BYOC_OK) status = note_paths(session, engine->blobs, engine->blob_count, engine->blob_stride, diag);
+  return byoc_session_end_shared(session, module, status, diag);
 }
 
 // ---- the whole ----

@@ -65,9 +65,11 @@ static const char *operator_of(const byoc_function_t *function) {
 }
 
 static int32_t add_engine(byoc_codegen_t *codegen, const byoc_engine_t *table) {
-  static char weights[100000]; // its blob, larger than what an entry of a cache has inside
-  const byoc_file_content_t file = {
-      .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "libexpensive.a", .path = EXPENSIVE_ENGINE};
+  const char *archive = getenv("DEMO_EXPENSIVE_ARCHIVE"); // of a test
+  static char weights[100000];                            // its blob, larger than what an entry of a cache has inside
+  const byoc_file_content_t file = {.header = BYOC_HEADER(byoc_file_content_t, 1),
+                                    .name = "libexpensive.a",
+                                    .path = archive != NULL ? archive : EXPENSIVE_ENGINE};
   const byoc_file_content_t blob = {
       .header = BYOC_HEADER(byoc_file_content_t, 1), .name = "weights", .data = weights, .size_bytes = sizeof(weights)};
   const byoc_engine_module_t engine = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
