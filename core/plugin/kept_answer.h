@@ -8,8 +8,8 @@
 #include "core/plugin/cache.h"
 #include "core/plugin/session.h"
 
-// An entry is larger than this, or the folder of a plugin's answers: it is not stored, or loses what was not used for
-// longest.
+// Larger entries are not stored. If the folder of a plugin's answers grows beyond its limit, those that were not used
+// for longest are removed.
 #define BYOC_KEPT_ENTRY_LIMIT_BYTES  ((uint64_t)256 << 20)
 #define BYOC_KEPT_FOLDER_LIMIT_BYTES ((uint64_t)1 << 30)
 
