@@ -75,5 +75,8 @@ char *byoc_path_directory(byoc_allocator_t allocator, const char *path); // "." 
 // the folder cannot be made, or can neither be written nor read. A cache that cannot be written is read, and new
 // entries are not stored.
 byoc_status_t byoc_cache_directory(byoc_allocator_t allocator, byoc_diag_t *diag, char **out_path);
+// Removes the files of a cache's folder that were not used for longest, until all together are within the limit; the
+// last used one always stays.
+void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes);
 
 #endif // BYOC_CORE_BASE_FILE_H_

@@ -23,16 +23,33 @@
 // The owner of `current`: the thread that enters and leaves foreign code while it is OUTSIDE; the thread that reports
 // once it is TOLD.
 enum { OUTSIDE, INSIDE, TOLD };
-static atomic_int state;
-static byoc_foreign_t current;
-static atomic_bool is_timed;     // `current` has a time limit
-static _Atomic uint64_t changes; // counts changes of `current`, and calls of the host
+typedef struct record_t {
+  atomic_bool is_taken; // by a thread of byoc_foreign_join
+  atomic_int state;
+  byoc_foreign_t current;
+  atomic_bool is_timed;     // `current` has a time limit
+  _Atomic uint64_t changes; // counts changes of `current`, and calls of the host
+} record_t;
+
+// The first one is of all threads that have not joined; one of them at a time runs foreign code.
+static record_t records[1 + BYOC_FOREIGN_MOST_THREADS];
+enum { RECORD_COUNT = sizeof(records) / sizeof(records[0]) };
+static _Thread_local record_t *joined; // NULL: the first one
+static atomic_bool is_telling;         // a thread reports, and ends the process
+static _Thread_local bool tells;       // this thread does
+static const record_t *told;           // its record
 static int64_t limit_ms;
-static pid_t container;     // the process that contains foreign code; 0: none does
-static int message_fd = -1; // receives a child's message; -1: the terminal does
+static pid_t container; // the process that contains foreign code; 0: none does
+static pthread_mutex_t caught_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_int caught_count; // threads whose foreign code's output is caught
+static int message_fd = -1;     // receives a child's message; -1: the terminal does
 
 bool byoc_foreign_is_contained(void) {
   return container != 0 && container == getpid();
+}
+
+static record_t *own_record(void) {
+  return joined != NULL ? joined : &records[0];
 }
 
 // ---- the message: everything here is safe in a signal handler ----
@@ -69,27 +86,27 @@ static void put_named(message_t *message, const char *before, const char *name) 
   put(message, "'");
 }
 
-// `state` is TOLD. Begins "error: the plugin demo 1.0 crashed in its hook accept for the target 'demo'".
+// `told` is set. Begins "error: the plugin demo 1.0 crashed in its hook accept for the target 'demo'".
 static void begin_message(message_t *message, const char *what, const char *preposition) {
   message->size = 0;
   if (message_fd < 0) put(message, "error: ");
   put(message, "the ");
-  put(message, current.kind);
+  put(message, told->current.kind);
   put(message, " ");
-  put_shown(message, current.name, strlen(current.name));
-  if (current.version != NULL) {
+  put_shown(message, told->current.name, strlen(told->current.name));
+  if (told->current.version != NULL) {
     put(message, " ");
-    put_shown(message, current.version, strlen(current.version));
+    put_shown(message, told->current.version, strlen(told->current.version));
   }
   put(message, " ");
   put(message, what);
   put(message, preposition);
-  put(message, current.where);
-  put_named(message, " for the target '", current.target);
-  if (current.subject == NULL) return;
+  put(message, told->current.where);
+  put_named(message, " for the target '", told->current.target);
+  if (told->current.subject == NULL) return;
   put(message, ", ");
-  put(message, current.subject_kind);
-  put_named(message, " '", current.subject);
+  put(message, told->current.subject_kind);
+  put_named(message, " '", told->current.subject);
 }
 
 static void put_printed(message_t *message, const char *verb) {
@@ -118,21 +135,45 @@ _Noreturn static void end_with(message_t *message, const char *hint) {
   _exit(EXIT_FAILURE);
 }
 
-// True if foreign code runs in this process and this thread has to report it; no other thread then does.
-static bool seize(void) {
+// True if the record's code runs and this thread has to report it; no other thread then reports anything.
+static bool seize_record(record_t *record) {
   int inside = INSIDE;
-  return byoc_foreign_is_contained() && atomic_compare_exchange_strong(&state, &inside, TOLD);
+  if (!byoc_foreign_is_contained() || atomic_exchange(&is_telling, true)) return false;
+  if (atomic_compare_exchange_strong(&record->state, &inside, TOLD)) {
+    told = record;
+    tells = true;
+    return true;
+  }
+  atomic_store(&is_telling, false);
+  return false;
+}
+
+// The same for the code of this thread, or, if that is a thread of foreign code, for any code that runs.
+static bool seize(void) {
+  if (seize_record(own_record())) return true;
+  for (int i = 0; i < RECORD_COUNT && joined == NULL; ++i) {
+    if (seize_record(&records[i])) return true;
+  }
+  return false;
+}
+
+// If another thread reports, this one must not end the process before it has.
+static void wait_for_report(void) {
+  while (byoc_foreign_is_contained() && atomic_load(&is_telling) && !tells) (void)pause();
 }
 
 static const char *advice(void) {
-  if (current.is_run && strcmp(current.kind, "model") == 0) return "byoc debug bisect finds the region";
-  if (current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
+  if (told->current.is_run && strcmp(told->current.kind, "model") == 0) return "byoc debug bisect finds the region";
+  if (told->current.is_run) return "byoc inspect lists the plugins of an artifact, byoc debug bisect finds the region";
   return "leave the plugin out, or fix it: byoc-plugin-check calls its hooks one by one";
 }
 
 void byoc_foreign_refuse(const char *what) {
   message_t message;
-  if (!seize()) return;
+  if (!seize()) {
+    wait_for_report();
+    return;
+  }
   begin_message(&message, what, " in its ");
   put_printed(&message, NULL);
   end_with(&message, advice());
@@ -159,8 +200,8 @@ static void crash(int number, siginfo_t *info, void *context) {
     put(&message, sigdescr_np(number));
     put(&message, ")");
     const char *name = NULL;
-    const bool has_address = number == SIGSEGV && info->si_code > 0 && current.explain != NULL;
-    const char *what = has_address ? current.explain(info->si_addr, &name) : NULL;
+    const bool has_address = number == SIGSEGV && info->si_code > 0 && told->current.explain != NULL;
+    const char *what = has_address ? told->current.explain(info->si_addr, &name) : NULL;
     if (what != NULL) {
       put(&message, ": ");
       put_named(&message, what, name);
@@ -168,6 +209,7 @@ static void crash(int number, siginfo_t *info, void *context) {
     put_printed(&message, "\nit printed");
     end_with(&message, advice());
   }
+  wait_for_report();
   for (int i = 0; i < SIGNAL_COUNT; ++i) {
     if (signals[i] == number) (void)sigaction(number, &former[i], NULL);
   }
@@ -175,16 +217,25 @@ static void crash(int number, siginfo_t *info, void *context) {
 }
 
 // A stack that overflowed has no space for the handler: each thread that enters foreign code gets a signal stack.
+enum { SIGNAL_STACK_BYTES = 1 << 16 };
+static _Thread_local bool has_asked;
+static _Thread_local void *signal_stack; // NULL: the thread got none from here
+
 static void give_stack(void) {
-  static _Thread_local bool is_given;
-  if (is_given) return;
-  is_given = true;
+  if (has_asked) return;
+  has_asked = true;
   stack_t now;
   if (sigaltstack(NULL, &now) != 0 || (now.ss_flags & SS_DISABLE) == 0) return;
-  const size_t size = (size_t)1 << 16;
-  void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  const stack_t stack = {.ss_sp = memory, .ss_size = size};
-  if (memory != MAP_FAILED) (void)sigaltstack(&stack, NULL);
+  void *memory = mmap(NULL, SIGNAL_STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const stack_t stack = {.ss_sp = memory, .ss_size = SIGNAL_STACK_BYTES};
+  if (memory != MAP_FAILED && sigaltstack(&stack, NULL) == 0) signal_stack = memory;
+}
+
+static void take_stack(void) {
+  const stack_t none = {.ss_flags = SS_DISABLE};
+  if (signal_stack != NULL && sigaltstack(&none, NULL) == 0) (void)munmap(signal_stack, SIGNAL_STACK_BYTES);
+  signal_stack = NULL;
+  has_asked = false;
 }
 
 static void catch_signals(void) {
@@ -205,14 +256,20 @@ static void refuse_end_of_thread(void *value) {
   byoc_foreign_refuse("ended the thread that it was called by");
 }
 
+static pthread_key_t end_key;
+static bool has_end_key;
+
 static void watch_ends(void) {
   static bool is_watched; // a child inherits it
-  static pthread_key_t key;
   if (is_watched) return;
   is_watched = true;
-  (void)atexit(refuse_exit);
-  (void)at_quick_exit(refuse_exit);
-  if (pthread_key_create(&key, refuse_end_of_thread) == 0) (void)pthread_setspecific(key, &key);
+  // exit() calls each handler once, and each thread may call exit().
+  for (int i = 0; i < RECORD_COUNT; ++i) {
+    (void)atexit(refuse_exit);
+    (void)at_quick_exit(refuse_exit);
+  }
+  has_end_key = pthread_key_create(&end_key, refuse_end_of_thread) == 0;
+  if (has_end_key) (void)pthread_setspecific(end_key, &end_key);
 }
 
 // ---- sanitizers ----
@@ -236,18 +293,27 @@ static void hear_sanitizers(void) {
 
 // ---- hangs ----
 
+typedef struct turn_t {
+  uint64_t seen;
+  int64_t turns; // without a change
+} turn_t;
+enum { TURN_MS = 100 };
+
+// True if the record's code has run for too long, and this thread has to report it.
+static bool has_hung(record_t *record, turn_t *turn) {
+  const uint64_t now = atomic_load(&record->changes);
+  turn->turns = now == turn->seen && atomic_load(&record->is_timed) ? turn->turns + 1 : 0;
+  turn->seen = now;
+  return turn->turns * TURN_MS >= limit_ms && turn->turns > 0 && seize_record(record);
+}
+
 // The watch counts its rounds, not time: while the process is stopped, neither the foreign code nor the watch goes on.
 static void *watch(void *started) {
-  enum { TURN_MS = 100 };
-  uint64_t seen = 0;
-  int64_t turns = 0;
+  turn_t turns[RECORD_COUNT] = {0};
   (void)sem_post(started);
-  for (;;) {
+  for (bool is_over = false; !is_over;) {
     (void)poll(NULL, 0, TURN_MS);
-    const uint64_t now = atomic_load(&changes);
-    turns = now == seen && atomic_load(&is_timed) ? turns + 1 : 0;
-    seen = now;
-    if (turns * TURN_MS >= limit_ms && turns > 0 && seize()) break;
+    for (int i = 0; i < RECORD_COUNT && !is_over; ++i) is_over = has_hung(&records[i], &turns[i]);
   }
   message_t message;
   char limit[64];
@@ -294,44 +360,82 @@ void byoc_foreign_contain(int64_t limit_s) {
 }
 
 void byoc_foreign_contain_in_child(int fd, int64_t most_ms) {
-  static const byoc_foreign_t host = {0};
-  current = host; // the parent may have forked in a service for a hook
+  for (int i = 0; i < RECORD_COUNT; ++i) {
+    records[i].current = (byoc_foreign_t){0}; // the parent may have forked in a service for a hook
+    atomic_store(&records[i].is_timed, false);
+    atomic_store(&records[i].state, OUTSIDE);
+  }
+  atomic_store(&is_telling, false);
+  atomic_store(&caught_count, 0);
+  (void)pthread_mutex_init(&caught_lock, NULL); // another thread of the parent may have held it
+  joined = NULL;
   message_fd = fd;
   if (most_ms > 0 && (limit_ms == 0 || most_ms < limit_ms)) limit_ms = most_ms;
   contain();
 }
 
+// Output is caught while any thread runs foreign code.
+static void catch_output(int change) {
+  (void)pthread_mutex_lock(&caught_lock);
+  const int before = atomic_fetch_add(&caught_count, change);
+  if (before == 0) byoc_foreign_output_begin();
+  if (before + change == 0) byoc_foreign_output_end();
+  (void)pthread_mutex_unlock(&caught_lock);
+}
+
 // Changes `current`. If another thread reports it already, this thread waits for the end of the process.
-static void become(const byoc_foreign_t *next) {
-  const bool was_caught = current.kind != NULL && !current.is_run, is_caught = next->kind != NULL && !next->is_run;
+static void become(record_t *record, const byoc_foreign_t *next) {
+  const byoc_foreign_t *current = &record->current;
+  const bool was_caught = current->kind != NULL && !current->is_run, is_caught = next->kind != NULL && !next->is_run;
   const char *misuse = was_caught ? byoc_foreign_output_misuse() : NULL;
   if (misuse != NULL) byoc_foreign_refuse(misuse);
   int inside = INSIDE;
-  if (!atomic_compare_exchange_strong(&state, &inside, OUTSIDE) && inside == TOLD) {
+  if (!atomic_compare_exchange_strong(&record->state, &inside, OUTSIDE) && inside == TOLD) {
     for (;;) (void)pause();
   }
-  if (!was_caught && is_caught) byoc_foreign_output_begin();
-  if (was_caught && !is_caught) byoc_foreign_output_end();
-  current = *next;
+  if (was_caught != is_caught) catch_output(is_caught ? 1 : -1);
+  record->current = *next;
   byoc_foreign_beat();
-  atomic_store(&is_timed, is_caught);
-  atomic_store(&state, next->kind != NULL ? INSIDE : OUTSIDE);
+  atomic_store(&record->is_timed, is_caught);
+  atomic_store(&record->state, next->kind != NULL ? INSIDE : OUTSIDE);
 }
 
 byoc_foreign_t byoc_foreign_enter(const byoc_foreign_t *entered) {
   static const byoc_foreign_t host = {0};
   if (!byoc_foreign_is_contained()) return host;
-  const byoc_foreign_t outer = current;
+  record_t *record = own_record();
+  const byoc_foreign_t outer = record->current;
   if (limit_ms > 0 && watcher != container) start_watch();
   give_stack();
-  become(entered != NULL ? entered : &host);
+  become(record, entered != NULL ? entered : &host);
   return outer;
 }
 
 void byoc_foreign_leave(const byoc_foreign_t *outer) {
-  if (byoc_foreign_is_contained()) become(outer);
+  if (byoc_foreign_is_contained()) become(own_record(), outer);
 }
 
 void byoc_foreign_beat(void) {
-  atomic_fetch_add(&changes, 1);
+  atomic_fetch_add(&own_record()->changes, 1);
+}
+
+bool byoc_foreign_join(void) {
+  if (!byoc_foreign_is_contained()) return true;
+  for (int i = 1; i < RECORD_COUNT && joined == NULL; ++i) {
+    if (!atomic_exchange(&records[i].is_taken, true)) joined = &records[i];
+  }
+  if (joined != NULL && has_end_key) (void)pthread_setspecific(end_key, &end_key);
+  return joined != NULL;
+}
+
+void byoc_foreign_part(void) {
+  if (joined == NULL) return;
+  if (has_end_key) (void)pthread_setspecific(end_key, NULL);
+  take_stack();
+  atomic_store(&joined->is_taken, false);
+  joined = NULL;
+}
+
+void byoc_foreign_start_watch(void) {
+  if (byoc_foreign_is_contained() && limit_ms > 0 && watcher != container) start_watch();
 }

@@ -7,7 +7,8 @@
 // sanitizer's report, and a call that does not return. Temporary files are removed and started processes are ended
 // first. In other processes the records have no effect. Forked children contain foreign code only if they ask for it.
 //
-// Foreign code runs in one thread at a time.
+// Foreign code runs in one thread at a time, or in several that have joined (byoc_foreign_join). If one of these
+// prints, the message may name the code of another one.
 #ifndef BYOC_CORE_BASE_FOREIGN_H_
 #define BYOC_CORE_BASE_FOREIGN_H_
 
@@ -40,6 +41,13 @@ byoc_foreign_t byoc_foreign_enter(const byoc_foreign_t *entered);
 void byoc_foreign_leave(const byoc_foreign_t *outer);
 // Records that the foreign code called the host, so that it does not hang.
 void byoc_foreign_beat(void);
+// Until byoc_foreign_part, this thread runs foreign code beside other threads, with a record of its own. false: there
+// are BYOC_FOREIGN_MOST_THREADS already, so it must not run any. The thread that starts such threads calls
+// byoc_foreign_start_watch first.
+#define BYOC_FOREIGN_MOST_THREADS 64
+bool byoc_foreign_join(void);
+void byoc_foreign_part(void);
+void byoc_foreign_start_watch(void);
 // If contained foreign code runs, ends the process with the message "the plugin ... <what> in its hook ...".
 void byoc_foreign_refuse(const char *what);
 

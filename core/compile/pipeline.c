@@ -3,6 +3,7 @@
 // repeated.
 #include "core/compile/pipeline.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "core/base/file.h"
@@ -100,11 +101,25 @@ static byoc_status_t serve_measure(void *self, const byoc_measure_request_t *req
   return byoc_measure_packed(request, byoc_native_compiler(p->options->targets), allocator, diag, out_median_ns);
 }
 
+// One line shows the hook that spoke last; generate_for wipes it.
 static void serve_progress(void *self, const char *what, uint64_t done, uint64_t total) {
+  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   byoc_progress_t *progress = &((pipeline_t *)self)->progress;
-  if (done == 0) byoc_progress_begin(progress, "generating", (int64_t)total);
+  (void)pthread_mutex_lock(&lock);
+  progress->total = (int64_t)total;
   byoc_progress_step(progress, (int64_t)done, what);
-  if (done >= total) byoc_progress_end(progress);
+  (void)pthread_mutex_unlock(&lock);
+}
+
+static byoc_status_t serve_compiler(void *self, byoc_diag_t *diag, byoc_string_t *out) {
+  const char *version = NULL;
+  const char *compiler = byoc_native_compiler(((const pipeline_t *)self)->options->targets);
+  byoc_diag_t why = {0}; // without a compiler the answers need none
+  const byoc_status_t status = byoc_c_compiler_version(compiler, &why, &version);
+  if (status == BYOC_OUT_OF_MEMORY) return byoc_diag_out_of_memory(diag);
+  const char *triple = ((const pipeline_t *)self)->options->targets->triple;
+  byoc_string_appendf(out, "%s for %s", status == BYOC_OK ? version : "none", triple != NULL ? triple : "this machine");
+  return BYOC_OK;
 }
 
 static byoc_status_t serve_passes(void *self, byoc_function_t *const *functions, size_t function_count,
@@ -325,7 +340,9 @@ static byoc_status_t generate_for(pipeline_t *p, const byoc_target_t *target) {
   status = byoc_call_work_note(functions.data, functions.count, p->allocator, p->diag, &flops);
   if (status == BYOC_OK) status = note_types(p, functions.data, functions.count);
   if (status != BYOC_OK) goto cleanup;
+  byoc_progress_begin(&p->progress, "generating", 0);
   status = byoc_codegen_run(p->module, target, functions.data, functions.count, &p->services, p->diag, &report);
+  byoc_progress_end(&p->progress);
   // A hook may report that the target's options do not fit; any other wrong argument is the plugin's, not the user's.
   if (status == BYOC_INVALID_ARGUMENT && report.reported != BYOC_INVALID_ARGUMENT) status = BYOC_INVALID_DATA;
   if (status == BYOC_OK) status = byoc_call_work_mark(functions.data, functions.count, flops, p->diag);
@@ -664,7 +681,8 @@ byoc_status_t byoc_pipeline_run(byoc_graph_module_t *module, const byoc_pipeline
                                          .cpu_vendor = find_vendor(options->targets, vendor),
                                          .as_source = options->as_source,
                                          .progress = serve_progress,
-                                         .run_passes = serve_passes};
+                                         .run_passes = serve_passes,
+                                         .describe_compiler = serve_compiler};
   if (status == BYOC_OK) status = begin(&p, "simplify");
   if (status == BYOC_OK) {
     status = byoc_pass_run(byoc_pass_find("outline-compiler-functions"), module, &options->passes, diag, NULL);

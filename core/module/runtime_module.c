@@ -61,7 +61,7 @@ byoc_status_t byoc_runtime_module_create(byoc_runtime_module_kind_t kind, const 
   return BYOC_OK;
 }
 
-static void retain(byoc_runtime_module_t *module) {
+void byoc_runtime_module_retain(byoc_runtime_module_t *module) {
   module->reference_count++;
 }
 
@@ -98,7 +98,7 @@ byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_run
   if (!byoc_vector_push(&module->imports, byoc_arena_allocator(&module->arena), import)) {
     return byoc_diag_out_of_memory(diag);
   }
-  retain(import);
+  byoc_runtime_module_retain(import);
   return BYOC_OK;
 }
 
@@ -286,7 +286,7 @@ byoc_status_t byoc_graph_module_add_runtime_module(byoc_graph_module_t *graph, b
   }
   if (!byoc_vector_push(&graph->runtime_modules, graph->allocator, module)) return byoc_diag_out_of_memory(diag);
   graph->release_runtime_module = byoc_runtime_module_release;
-  retain(module);
+  byoc_runtime_module_retain(module);
   return BYOC_OK;
 }
 

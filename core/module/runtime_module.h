@@ -136,6 +136,7 @@ static inline bool byoc_runtime_module_has(const byoc_runtime_module_t *module, 
 byoc_status_t byoc_runtime_module_create(byoc_runtime_module_kind_t kind, const char *name, const char *target,
                                          byoc_allocator_t allocator, byoc_diag_t *diag,
                                          byoc_runtime_module_t **out_module);
+void byoc_runtime_module_retain(byoc_runtime_module_t *module);
 void byoc_runtime_module_release(byoc_runtime_module_t *module); // accepts NULL
 // Adds `import` to module's imports; BYOC_INVALID_ARGUMENT if that would close a cycle.
 byoc_status_t byoc_runtime_module_import(byoc_runtime_module_t *module, byoc_runtime_module_t *import,

@@ -2,10 +2,13 @@
 // The cache of a plugin on disk: reads and writes one file per entry.
 #include "core/plugin/cache.h"
 
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/base/file.h"
 #include "core/base/hash.h"
+#include "core/base/log.h"
 
 typedef struct entry_header_t {
   char magic[8];
@@ -23,10 +26,15 @@ static byoc_content_hash_t content_hash(const char *key, const void *data, size_
 }
 
 // NULL if out of memory.
+static char *folder_path(const byoc_plugin_cache_t *cache, byoc_arena_t *arena) {
+  return byoc_arena_format(arena, "%s/%s-%s", cache->folder, cache->plugin, cache->version);
+}
+
 static char *entry_path(const byoc_plugin_cache_t *cache, byoc_arena_t *arena, const char *key) {
   char name[33];
   byoc_content_hash_format(content_hash(cache->content != NULL ? cache->content : "", key, strlen(key)), name);
-  return byoc_arena_format(arena, "%s/%s-%s/%s", cache->folder, cache->plugin, cache->version, name);
+  const char *folder = folder_path(cache, arena);
+  return folder != NULL ? byoc_arena_format(arena, "%s/%s", folder, name) : NULL;
 }
 
 byoc_status_t byoc_plugin_cache_get(const byoc_plugin_cache_t *cache, const char *key, byoc_arena_t *arena,
@@ -62,6 +70,12 @@ byoc_status_t byoc_plugin_cache_get(const byoc_plugin_cache_t *cache, const char
     }
   }
   byoc_file_view_close(&view);
+  if (status == BYOC_OK)
+    (void)utimensat(AT_FDCWD, path, NULL, 0); // notes the use; in a read-only folder the times stay
+  if (status == BYOC_NOT_FOUND) {
+    byoc_log(BYOC_LOG_WARNING, "a damaged entry of the plugin '%s' was found in the cache, and is made again: %s",
+             cache->plugin, path);
+  }
   return status;
 }
 
@@ -86,4 +100,12 @@ byoc_status_t byoc_plugin_cache_put(const byoc_plugin_cache_t *cache, const char
 cleanup:
   byoc_arena_deinit(&scratch);
   return status;
+}
+
+void byoc_plugin_cache_prune(const byoc_plugin_cache_t *cache, uint64_t limit_bytes) {
+  byoc_arena_t scratch;
+  byoc_arena_init(&scratch, byoc_allocator_system());
+  const char *folder = folder_path(cache, &scratch);
+  if (folder != NULL) byoc_cache_folder_prune(folder, limit_bytes);
+  byoc_arena_deinit(&scratch);
 }

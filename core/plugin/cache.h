@@ -19,5 +19,7 @@ byoc_status_t byoc_plugin_cache_get(const byoc_plugin_cache_t *cache, const char
                                     byoc_diag_t *diag, const void **out_data, size_t *out_size_bytes);
 byoc_status_t byoc_plugin_cache_put(const byoc_plugin_cache_t *cache, const char *key, const void *data,
                                     size_t size_bytes, byoc_diag_t *diag);
+// Removes the entries of this plugin that were not used for longest, until the others are within the limit.
+void byoc_plugin_cache_prune(const byoc_plugin_cache_t *cache, uint64_t limit_bytes);
 
 #endif // BYOC_CORE_PLUGIN_CACHE_H_

@@ -2,143 +2,8 @@
 // One run of a generate hook: it gets functions, and makes runtime modules.
 #include "core/plugin/codegen.h"
 
-#include <string.h>
-
 #include "core/base/log.h"
-#include "core/plugin/hygiene.h"
 #include "core/plugin/session.h"
-#include "core/targets/hook.h"
-
-void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
-  *report = (byoc_codegen_report_t){0};
-  byoc_arena_init(&report->arena, allocator);
-  byoc_string_init(&report->required_cpu_features, allocator);
-}
-
-void byoc_codegen_report_deinit(byoc_codegen_report_t *report) {
-  byoc_string_deinit(&report->required_cpu_features);
-  report->results.data = NULL; // in the arena
-  report->results.count = report->results.capacity = 0;
-  byoc_arena_deinit(&report->arena);
-}
-
-// ---- sessions ----
-
-// Records the result types of each function before the hook can change them.
-static byoc_status_t remember_signatures(byoc_codegen_t *session, byoc_diag_t *diag) {
-  const size_t count = session->function_count;
-  session->results = BYOC_ARENA_ARRAY(&session->arena, byoc_codegen_result_t, count);
-  session->result_types = BYOC_ARENA_ARRAY(&session->arena, const byoc_type_t **, count);
-  session->bound_symbols = BYOC_ARENA_ARRAY(&session->arena, const char *, count);
-  session->result_counts = BYOC_ARENA_ARRAY(&session->arena, size_t, count);
-  if (session->results == NULL || session->result_types == NULL || session->bound_symbols == NULL ||
-      session->result_counts == NULL) {
-    return byoc_diag_out_of_memory(diag);
-  }
-  for (size_t i = 0; i < count; ++i) {
-    byoc_function_t *function = session->functions[i];
-    const size_t result_count = function->body->results.count;
-    session->results[i].function = function;
-    session->result_counts[i] = result_count;
-    session->result_types[i] = BYOC_ARENA_ARRAY(&session->arena, const byoc_type_t *, result_count);
-    if (session->result_types[i] == NULL) return byoc_diag_out_of_memory(diag);
-    for (size_t r = 0; r < result_count; ++r) {
-      session->result_types[i][r] = function->body->results.data[r]->type;
-    }
-  }
-  return BYOC_OK;
-}
-
-static void deinit_session(byoc_codegen_t *session) {
-  byoc_vector_deinit(&session->reports, session->allocator);
-  for (size_t i = session->made.count; i-- > 0;) byoc_runtime_module_release(session->made.data[i]);
-  byoc_vector_deinit(&session->made, session->allocator);
-  byoc_arena_deinit(&session->arena);
-}
-
-// ---- the run ----
-
-// The reason of a hook's failure: its message to error(), otherwise the error of the last host function that failed,
-// otherwise none.
-static byoc_status_t hook_failed(byoc_codegen_t *session, int32_t status, byoc_diag_t *diag) {
-  const byoc_diag_t *said = &session->hook_error;
-  // If the host's memory ran out, the plugin got NULL and may have guessed a reason.
-  if (said->status == BYOC_OK || session->failure.status == BYOC_OUT_OF_MEMORY) said = &session->failure;
-  if (said->status == BYOC_OK || session->last.status == BYOC_OUT_OF_MEMORY) said = &session->last;
-  const byoc_status_t reported = byoc_status_is_known(status) ? status : BYOC_INTERNAL;
-  const byoc_status_t result = said->status == BYOC_OUT_OF_MEMORY ? said->status : reported;
-  if (said->status == BYOC_OK) {
-    return byoc_diag_error(diag, result, "its hook failed (%s, %d) and gave no reason", byoc_status_name(status),
-                           (int)status);
-  }
-  if (diag != NULL && diag->status == BYOC_OK) {
-    *diag = *said;
-    diag->status = result;
-  }
-  return result;
-}
-
-// Refuses changes of the process by a hook, because the process goes on.
-static byoc_status_t check_hygiene(const byoc_hygiene_t *before, const char *hook, byoc_diag_t *diag) {
-  const byoc_status_t status = byoc_hygiene_check(before, diag);
-  return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "its %s hook", hook);
-}
-
-// Runs the backend's own optimisations before it generates.
-static byoc_status_t call_prepare(byoc_codegen_t *session, byoc_diag_t *diag) {
-  const byoc_backend_t *backend = session->target->kind->backend;
-  if (backend->prepare == NULL) return BYOC_OK;
-  session->is_preparing = true;
-  byoc_hygiene_t before;
-  byoc_hygiene_take(&before);
-  const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook prepare", NULL, NULL);
-  const int32_t said = backend->prepare(backend->self, session);
-  byoc_foreign_leave(&outer);
-  session->is_preparing = false;
-  byoc_status_t status = said == BYOC_OK ? BYOC_OK : hook_failed(session, said, diag);
-  if (status == BYOC_OK && session->failure.status != BYOC_OK) {
-    if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
-    status = session->failure.status;
-  }
-  for (size_t i = 0; i < session->function_count && status == BYOC_OK; ++i) {
-    status = byoc_session_check_body(session, (int64_t)i, diag);
-    if (status != BYOC_OK) byoc_diag_context(diag, status, "function '%s'", session->functions[i]->name);
-  }
-  if (status == BYOC_OK) return check_hygiene(&before, "prepare", diag);
-  return byoc_diag_context(diag, status, "its prepare hook");
-}
-
-static byoc_status_t call_hook(byoc_codegen_t *session, byoc_diag_t *diag) {
-  const byoc_backend_t *backend = session->target->kind->backend;
-  byoc_hygiene_t before;
-  byoc_hygiene_take(&before);
-  if (backend->generate != NULL) {
-    const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook generate", NULL, NULL);
-    const int32_t status = backend->generate(backend->self, session);
-    byoc_foreign_leave(&outer);
-    return status == BYOC_OK ? check_hygiene(&before, "generate", diag) : hook_failed(session, status, diag);
-  }
-  for (size_t i = 0; i < session->function_count; ++i) {
-    byoc_function_t *function = session->functions[i];
-    const byoc_foreign_t outer = byoc_hook_enter(session->target, "hook generate_function", "function", function->name);
-    const int32_t status = backend->generate_function(backend->self, session, function);
-    byoc_foreign_leave(&outer);
-    if (status == BYOC_OK) continue;
-    return byoc_diag_context(diag, hook_failed(session, status, diag), "function '%s'", function->name);
-  }
-  return check_hygiene(&before, "generate_function", diag);
-}
-
-static byoc_status_t check_answers(const byoc_codegen_t *session, byoc_diag_t *diag) {
-  for (size_t i = 0; i < session->function_count; ++i) {
-    if (session->results[i].answer != BYOC_CODEGEN_UNANSWERED) continue;
-    byoc_status_t status = byoc_diag_error(diag, BYOC_INVALID_DATA, "it left function '%s' without an answer",
-                                           session->functions[i]->name);
-    byoc_diag_hint(diag, "each function is bound, described as JSON, handed back or declined");
-    return status;
-  }
-  return BYOC_OK;
-}
 
 // Moves the list of declined nodes, or NULL, to the report.
 static bool keep_nodes(byoc_codegen_report_t *report, byoc_codegen_result_t *result) {
@@ -169,19 +34,17 @@ static byoc_status_t fill_report(byoc_codegen_t *session, byoc_diag_t *diag) {
   return BYOC_OK;
 }
 
+static byoc_status_t run_hooks(byoc_codegen_t *session, byoc_diag_t *diag) {
+  if (byoc_session_runs_in_parts(session->target)) return byoc_session_run_parts(session, diag);
+  BYOC_RETURN_IF_ERROR(byoc_session_prepare(session, diag));
+  return byoc_session_generate(session, diag);
+}
+
 static byoc_status_t run_session(byoc_codegen_t *session, byoc_diag_t *diag) {
-  BYOC_RETURN_IF_ERROR(remember_signatures(session, diag));
-  BYOC_RETURN_IF_ERROR(call_prepare(session, diag));
-  BYOC_RETURN_IF_ERROR(call_hook(session, diag));
-  if (session->failure.status != BYOC_OK) {
-    if (diag != NULL && diag->status == BYOC_OK) *diag = session->failure;
-    return session->failure.status;
-  }
-  BYOC_RETURN_IF_ERROR(check_answers(session, diag));
+  BYOC_RETURN_IF_ERROR(run_hooks(session, diag));
   const size_t results_before = session->report->results.count;
   BYOC_RETURN_IF_ERROR(fill_report(session, diag));
-  byoc_status_t status = byoc_session_keep_reports(session, diag);
-  if (status == BYOC_OK) status = byoc_session_commit(session, diag);
+  byoc_status_t status = byoc_session_commit(session, diag);
   if (status != BYOC_OK) session->report->results.count = results_before;
   return status;
 }
@@ -194,16 +57,9 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   if (kind->backend == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "target '%s' has no code generator", kind->name);
   }
-  byoc_codegen_t *session = byoc_allocate(module->allocator, 1, sizeof(*session));
-  if (session == NULL) return byoc_diag_out_of_memory(diag);
-  session->module = module;
-  session->target = target;
-  session->functions = functions;
-  session->function_count = function_count;
-  session->services = services;
-  session->report = report;
-  session->allocator = module->allocator;
-  byoc_arena_init(&session->arena, module->allocator);
+  byoc_codegen_t *session = NULL;
+  BYOC_RETURN_IF_ERROR(
+      byoc_session_create(module, target, functions, function_count, services, report, diag, &session));
   byoc_log(BYOC_LOG_INFO, "generating %zu function%s by target '%s'", function_count, byoc_plural(function_count),
            target->text);
   byoc_status_t status = run_session(session, diag);
@@ -211,7 +67,6 @@ byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t 
   if (status != BYOC_OK) {
     byoc_diag_context(diag, status, "target '%s' (plugin %s %s)", kind->name, kind->plugin_name, kind->plugin_version);
   }
-  deinit_session(session);
-  byoc_free(module->allocator, session);
+  byoc_session_destroy(session);
   return status;
 }

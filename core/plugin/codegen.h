@@ -28,10 +28,13 @@ typedef struct byoc_codegen_services_t {
   const char *cpu_features;    // separated by spaces
   const char *cpu_vendor;      // byoc_cpu_vendor; NULL: the artifact is for processors of any maker
   bool as_source;              // the artifact is to be C source
+  // Hooks that run at once call it from several threads.
   void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
   // Runs passes over these functions of one module. NULL: this run has no passes.
   byoc_status_t (*run_passes)(void *self, byoc_function_t *const *functions, size_t function_count, const char *passes,
                               byoc_diag_t *diag);
+  // Appends what identifies the compiler of `compile`, for keys of cached answers. NULL: there is none.
+  byoc_status_t (*describe_compiler)(void *self, byoc_diag_t *diag, byoc_string_t *out);
 } byoc_codegen_services_t;
 
 // The outcome for one function.
@@ -61,8 +64,10 @@ void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t al
 void byoc_codegen_report_deinit(byoc_codegen_report_t *report);
 
 // Runs the hooks of `target`'s backend, prepare and then generate, over `functions` (those with its Compiler
-// attribute). The runtime modules that it adds are checked and appended to module->runtime_modules; if the hook fails,
-// none of them stays. A function without an answer, or with two, is an error that names the backend and the function.
+// attribute): over all of them, or, if the backend's flags allow it, function by function on several threads, unless
+// the cache has the answer. The runtime modules that it adds are checked and appended to module->runtime_modules; if
+// the hook fails, none of them stays. A function without an answer, or with two, is an error that names the backend and
+// the function.
 byoc_status_t byoc_codegen_run(byoc_graph_module_t *module, const byoc_target_t *target,
                                byoc_function_t *const *functions, size_t function_count,
                                const byoc_codegen_services_t *services, byoc_diag_t *diag,

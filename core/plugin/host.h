@@ -19,6 +19,16 @@ const byoc_operator_api_t *byoc_host_operator_api(void); // the extension BYOC_O
 
 const byoc_table_api_t *byoc_host_table_api(void); // the extension BYOC_TABLE_EXTENSION
 
+// What a hook has read through the graph and codegen tables since _begin, in this thread: its answer may depend on it.
+enum {
+  BYOC_READ_NAMES = 1,  // names or numbers of functions, nodes and values
+  BYOC_READ_MODULE = 2, // the module, or a function's place in it
+  BYOC_READ_EDIT = 4,   // it edited, and so read what it wrote
+};
+void byoc_graph_watch_begin(void);
+unsigned byoc_graph_watch_end(void);
+void byoc_graph_note_read(unsigned marks);
+
 // Puts all tables into the host that a library sees. Loaders of a library get this function as an argument, because the
 // tables need the library: modules that its code makes hold a reference to it.
 void byoc_host_fill_tables(byoc_host_t *host);

@@ -29,6 +29,7 @@ static const byoc_target_t *codegen_target(const byoc_codegen_t *codegen) {
 }
 
 static byoc_graph_module_t *codegen_module(const byoc_codegen_t *codegen) {
+  byoc_graph_note_read(BYOC_READ_MODULE);
   return codegen->module;
 }
 
@@ -195,6 +196,7 @@ static byoc_status_t take_nodes(byoc_codegen_t *codegen, byoc_function_t *functi
                            "node %llu of the %llu that are declined, counted from 0, is no operator of function '%s'",
                            (unsigned long long)i, (unsigned long long)node_count, function->name);
   }
+  byoc_graph_note_read(BYOC_READ_NAMES);
   char first[160], more[48] = "";
   byoc_node_describe(nodes[0], first, sizeof(first));
   if (node_count > 1) snprintf(more, sizeof(more), " and %llu more", (unsigned long long)(node_count - 1));

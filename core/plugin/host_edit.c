@@ -16,7 +16,20 @@ enum { MAX_OPERANDS = 1 << 16 };
 
 // ---- checks of arguments ----
 
+// Every call of the table asks this first.
+static byoc_status_t check_may_edit(const byoc_codegen_t *session, byoc_diag_t *diag) {
+  byoc_graph_note_read(BYOC_READ_EDIT);
+  if (!session->cannot_edit) return BYOC_OK;
+  byoc_status_t status = byoc_diag_error(diag, BYOC_UNSUPPORTED,
+                                         "edit: the generate hook of target '%s' runs beside "
+                                         "others, and cannot change the graph",
+                                         session->target->kind->name);
+  byoc_diag_hint(diag, "edit in prepare, or leave out BYOC_BACKEND_GENERATES_AT_ONCE");
+  return status;
+}
+
 static byoc_status_t check_function(const byoc_codegen_t *session, const byoc_function_t *function, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_may_edit(session, diag));
   if (function == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the function is NULL");
   const int64_t index = byoc_session_find(session, function);
   if (index < 0) {
@@ -346,7 +359,8 @@ byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, by
 
 static int32_t hand_back(byoc_codegen_t *codegen, byoc_function_t *function) {
   byoc_diag_t diag = {0};
-  const int64_t index = byoc_session_claim(codegen, function, &diag);
+  const byoc_status_t may_edit = check_may_edit(codegen, &diag);
+  const int64_t index = may_edit == BYOC_OK ? byoc_session_claim(codegen, function, &diag) : -1;
   byoc_status_t status = index < 0 ? diag.status : byoc_session_check_body(codegen, index, &diag);
   if (status == BYOC_OK)
     byoc_session_answer(codegen, index, BYOC_CODEGEN_HANDED_BACK);
@@ -358,6 +372,7 @@ static int32_t hand_back(byoc_codegen_t *codegen, byoc_function_t *function) {
 // ---- passes ----
 
 static byoc_status_t run_over_open(byoc_codegen_t *session, const char *passes, byoc_diag_t *diag) {
+  BYOC_RETURN_IF_ERROR(check_may_edit(session, diag));
   if (passes == NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "edit: the passes are NULL");
   if (session->services->run_passes == NULL) {
     return byoc_diag_error(diag, BYOC_UNSUPPORTED, "edit: there are no passes to run here");

@@ -6,6 +6,22 @@
 #include "core/op/op.h"
 #include "core/plugin/host.h"
 
+// ---- what a hook has read ----
+
+static _Thread_local unsigned read_marks;
+
+void byoc_graph_watch_begin(void) {
+  read_marks = 0;
+}
+
+unsigned byoc_graph_watch_end(void) {
+  return read_marks;
+}
+
+void byoc_graph_note_read(unsigned marks) {
+  read_marks |= marks;
+}
+
 // ---- modules and functions ----
 
 static uint64_t function_count(const byoc_graph_module_t *module) {
@@ -21,21 +37,25 @@ static byoc_function_t *function_find(const byoc_graph_module_t *module, const c
 }
 
 static const char *function_name(const byoc_function_t *function) {
+  byoc_graph_note_read(BYOC_READ_NAMES);
   return function != NULL ? function->name : "";
 }
 
 static const char *function_symbol(const byoc_function_t *function) {
+  byoc_graph_note_read(BYOC_READ_NAMES);
   return function != NULL ? byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name)
                           : "";
 }
 
 static const char *function_string(const byoc_function_t *function, const char *attribute, const char *fallback) {
   if (function == NULL || attribute == NULL) return fallback;
+  if (strcmp(attribute, BYOC_ATTRIBUTE_GLOBAL_SYMBOL) == 0) byoc_graph_note_read(BYOC_READ_NAMES);
   return byoc_attributes_string(&function->attributes, attribute, fallback);
 }
 
 static int64_t function_int(const byoc_function_t *function, const char *attribute, int64_t fallback) {
   if (function == NULL || attribute == NULL) return fallback;
+  if (strcmp(attribute, BYOC_ATTRIBUTE_TARGET) == 0) byoc_graph_note_read(BYOC_READ_MODULE);
   return byoc_attributes_int(&function->attributes, attribute, fallback);
 }
 
@@ -77,10 +97,12 @@ static byoc_node_t *node_at(const byoc_function_t *function, uint64_t index) {
 // ---- nodes ----
 
 static uint64_t node_id(const byoc_node_t *node) {
+  byoc_graph_note_read(BYOC_READ_NAMES);
   return node != NULL ? node->id : 0;
 }
 
 static const char *node_name(const byoc_node_t *node) {
+  byoc_graph_note_read(BYOC_READ_NAMES);
   return node != NULL && node->name != NULL ? node->name : "";
 }
 
@@ -186,6 +208,7 @@ static int32_t node_has_trait(const byoc_node_t *node, const char *trait) {
 // ---- values ----
 
 static const char *value_name(const byoc_value_t *value) {
+  byoc_graph_note_read(BYOC_READ_NAMES);
   return value != NULL && value->name != NULL ? value->name : "";
 }
 

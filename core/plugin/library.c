@@ -248,9 +248,11 @@ byoc_status_t byoc_plugin_library_load(const char *path, const byoc_plugin_note_
 }
 
 void byoc_plugin_library_retain(byoc_plugin_library_t *library) {
-  library->reference_count++;
+  (void)__atomic_add_fetch(&library->reference_count, 1, __ATOMIC_RELAXED);
 }
 
 void byoc_plugin_library_release(byoc_plugin_library_t *library) {
-  if (library != NULL && --library->reference_count == 0) destroy_library(library);
+  if (library != NULL && __atomic_sub_fetch(&library->reference_count, 1, __ATOMIC_ACQ_REL) == 0) {
+    destroy_library(library);
+  }
 }

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for all calls of a codegen session: they find the function, check that it has no answer yet, and end the
-// call.
+// Reports, and functions for all calls of a codegen session: they find the function, check that it has no answer yet,
+// and end the call.
 #include "core/plugin/session.h"
 
 #include "core/base/foreign.h"
 
 #include "core/ir/attribute_names.h"
+
+void byoc_codegen_report_init(byoc_codegen_report_t *report, byoc_allocator_t allocator) {
+  *report = (byoc_codegen_report_t){0};
+  byoc_arena_init(&report->arena, allocator);
+  byoc_string_init(&report->required_cpu_features, allocator);
+}
+
+void byoc_codegen_report_deinit(byoc_codegen_report_t *report) {
+  byoc_string_deinit(&report->required_cpu_features);
+  report->results.data = NULL; // in the arena
+  report->results.count = report->results.capacity = 0;
+  byoc_arena_deinit(&report->arena);
+}
 
 const char *byoc_session_symbol(const byoc_function_t *function) {
   return byoc_attributes_string(&function->attributes, BYOC_ATTRIBUTE_GLOBAL_SYMBOL, function->name);

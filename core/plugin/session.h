@@ -4,6 +4,8 @@
 #ifndef BYOC_CORE_PLUGIN_SESSION_H_
 #define BYOC_CORE_PLUGIN_SESSION_H_
 
+#include <pthread.h>
+
 #include "core/plugin/codegen.h"
 
 // A report, about one function or (index -1) about all.
@@ -26,9 +28,13 @@ struct byoc_codegen_t {
   const char **bound_symbols;                // one per function: of bind_packed, else NULL
   size_t *result_counts;                     // lengths of those lists
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
+  BYOC_VECTOR(const char *) paths;           // of files that the hook handed over by their paths; in `arena`
   BYOC_VECTOR(byoc_session_note_t) reports;
   uint64_t report_bytes;  // of their content
   bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
+  bool is_part;           // of a run function by function (parts.h): it sees no modules but its own
+  bool cannot_edit;       // the hook runs beside others
+  pthread_mutex_t *lock;  // for what such hooks share; NULL: there are none
   byoc_diag_t hook_error; // from api->error
   byoc_diag_t failure;    // of the first call that makes the run fail, even if the hook returns success
   byoc_diag_t last;       // of the last failed call from which the hook may recover
@@ -50,6 +56,25 @@ const char *byoc_session_symbol(const byoc_function_t *function);
 byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
                                      uint32_t stride, bool are_blobs, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
+
+// ---- session_hooks.c: the life of a session ----
+// Makes a session without modules, which byoc_session_destroy releases.
+byoc_status_t byoc_session_create(byoc_graph_module_t *module, const byoc_target_t *target,
+                                  byoc_function_t *const *functions, size_t function_count,
+                                  const byoc_codegen_services_t *services, byoc_codegen_report_t *report,
+                                  byoc_diag_t *diag, byoc_codegen_t **out_session);
+void byoc_session_destroy(byoc_codegen_t *session); // accepts NULL
+// Call the hooks, and check what they did. After _generate, each function has an answer.
+byoc_status_t byoc_session_prepare(byoc_codegen_t *session, byoc_diag_t *diag);
+byoc_status_t byoc_session_generate(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- parts.c: runs function by function ----
+bool byoc_session_runs_in_parts(const byoc_target_t *target);
+// Hooks run at once on so many threads at most; 0: as many as byoc_job_count says.
+void byoc_session_limit_threads(int32_t count);
+// Calls the hooks for each function of the session, and fills the session with their answers and modules, or with what
+// the cache has.
+byoc_status_t byoc_session_run_parts(byoc_codegen_t *session, byoc_diag_t *diag);
 
 // ---- session_modules.c: runtime modules ----
 // Makes a module whose name is free; it is released by one of the two calls below, which take over its reference.
@@ -81,6 +106,16 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
 byoc_status_t byoc_session_fill_library(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                         const byoc_static_library_t *library, byoc_diag_t *diag);
 byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine_module_t *engine, byoc_diag_t *diag);
+// `name`, or name_1, name_2 ... ; NULL if out of memory.
+const char *byoc_session_free_name(byoc_codegen_t *session, const char *name);
+// The modules of earlier runs that this one may share: the first so many of its graph module.
+size_t byoc_session_earlier_count(const byoc_codegen_t *session);
+// ---- session_equal.c: equal modules become one ----
+// Are the two made of the same, apart from what is of a function alone (JSON, constants, launches)?
+bool byoc_session_same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b);
+// Takes over the modules that a part made to the session. Equal ones become one, and names that are taken become
+// others.
+byoc_status_t byoc_session_absorb(byoc_codegen_t *session, byoc_codegen_t *part, byoc_diag_t *diag);
 // Checks the new modules as a whole (symbols are defined, each once; engines are there) and puts all of them or none
 // into the graph module.
 byoc_status_t byoc_session_commit(byoc_codegen_t *session, byoc_diag_t *diag);
@@ -114,7 +149,5 @@ byoc_status_t byoc_session_place_boundaries(byoc_codegen_t *session, byoc_diag_t
 // ---- host_edit.c ----
 // Checks a rewritten function: it must be sorted, typed and valid, and must have the results that it had before.
 byoc_status_t byoc_session_check_body(byoc_codegen_t *session, int64_t index, byoc_diag_t *diag);
-
-// ---- host_codegen.c ----
 
 #endif // BYOC_CORE_PLUGIN_SESSION_H_

@@ -24,7 +24,7 @@ enum {
 // modules belong to their target.
 static byoc_runtime_module_t *find_module(const byoc_codegen_t *session, byoc_runtime_module_kind_t kind,
                                           const char *name) {
-  const size_t earlier = session->module->runtime_modules.count;
+  const size_t earlier = byoc_session_earlier_count(session);
   for (size_t i = 0; i < earlier + session->made.count; ++i) {
     byoc_runtime_module_t *module =
         i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];

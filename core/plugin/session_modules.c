@@ -7,6 +7,7 @@
 #include "core/base/map.h"
 #include "core/module/linkage.h"
 #include "core/plugin/abi.h"
+#include "core/plugin/host.h"
 #include "core/plugin/library.h"
 #include "core/plugin/session.h"
 #include "core/runtime/fit.h"
@@ -15,16 +16,19 @@ enum { MAX_SYMBOL_BYTES = 480, MAX_TEXT_BYTES = 4096, MAX_TEXTS = 1 << 20, MAX_I
 
 // ---- making modules ----
 
+size_t byoc_session_earlier_count(const byoc_codegen_t *session) {
+  return session->is_part ? 0 : session->module->runtime_modules.count;
+}
+
 static bool name_is_free(const byoc_codegen_t *session, const char *name) {
-  if (byoc_graph_module_find_runtime_module(session->module, name) != NULL) return false;
+  if (!session->is_part && byoc_graph_module_find_runtime_module(session->module, name) != NULL) return false;
   for (size_t i = 0; i < session->made.count; ++i) {
     if (strcmp(session->made.data[i]->name, name) == 0) return false;
   }
   return true;
 }
 
-// `name`, or name_1, name_2 ... ; NULL if out of memory.
-static const char *free_name(byoc_codegen_t *session, const char *name) {
+const char *byoc_session_free_name(byoc_codegen_t *session, const char *name) {
   const char *candidate = name;
   for (unsigned n = 1; candidate != NULL && !name_is_free(session, candidate); ++n) {
     candidate = byoc_arena_format(&session->arena, "%s_%u", name, n);
@@ -38,7 +42,7 @@ static void release_library(void *library) {
 
 byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_module_kind_t kind, const char *name,
                                          byoc_diag_t *diag, byoc_runtime_module_t **out_module) {
-  const char *unique = free_name(session, name);
+  const char *unique = byoc_session_free_name(session, name);
   if (unique == NULL) return byoc_diag_out_of_memory(diag);
   BYOC_RETURN_IF_ERROR(
       byoc_runtime_module_create(kind, unique, session->target->text, session->allocator, diag, out_module));
@@ -96,6 +100,15 @@ byoc_status_t byoc_session_check_fits(const byoc_runtime_module_t *module, const
   return status;
 }
 
+// Large constants of all sessions go to one file of the graph module.
+static byoc_status_t add_constant(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                  const byoc_tensor_data_t *data, byoc_diag_t *diag) {
+  if (session->lock != NULL) (void)pthread_mutex_lock(session->lock);
+  const byoc_status_t status = byoc_runtime_module_add_constant(module, session->module, data, diag);
+  if (session->lock != NULL) (void)pthread_mutex_unlock(session->lock);
+  return status;
+}
+
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
                                          const byoc_tensor_data_t *constants, uint32_t count, uint32_t stride,
                                          byoc_diag_t *diag) {
@@ -107,7 +120,7 @@ byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_m
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "constant %u has rank %u and no dims", (unsigned)i,
                              (unsigned)data.rank);
     }
-    BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_constant(module, session->module, &data, diag));
+    BYOC_RETURN_IF_ERROR(add_constant(session, module, &data, diag));
   }
   return BYOC_OK;
 }
@@ -122,6 +135,20 @@ static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t
   return BYOC_OK;
 }
 
+// Notes the paths of files that were read: a cached answer is right as long as these have the same content.
+static byoc_status_t note_paths(byoc_codegen_t *session, const byoc_file_content_t *files, uint32_t count,
+                                uint32_t stride, byoc_diag_t *diag) {
+  for (uint32_t i = 0; i < count; ++i) {
+    const byoc_file_content_t *file = (const void *)((const char *)files + (size_t)stride * i);
+    if (file->path == NULL) continue;
+    const char *copy = byoc_arena_copy_string(&session->arena, file->path);
+    if (copy == NULL || !byoc_vector_push(&session->paths, byoc_arena_allocator(&session->arena), copy)) {
+      return byoc_diag_out_of_memory(diag);
+    }
+  }
+  return BYOC_OK;
+}
+
 static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t folders, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
@@ -132,87 +159,12 @@ static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t 
   return BYOC_OK;
 }
 
-// ---- equal modules ----
-
-static bool same_files(const byoc_file_bytes_t *a, size_t a_count, const byoc_file_bytes_t *b, size_t b_count) {
-  if (a_count != b_count) return false;
-  for (size_t i = 0; i < a_count; ++i) {
-    if (strcmp(a[i].name, b[i].name) != 0 || a[i].size_bytes != b[i].size_bytes) return false;
-    if (a[i].size_bytes > 0 && memcmp(a[i].data, b[i].data, a[i].size_bytes) != 0) return false;
-  }
-  return true;
-}
-
-static bool same_texts(const char *const *a, size_t a_count, const char *const *b, size_t b_count) {
-  if (a_count != b_count) return false;
-  for (size_t i = 0; i < a_count; ++i) {
-    if (strcmp(a[i], b[i]) != 0) return false;
-  }
-  return true;
-}
-
-static bool same_optional(const char *a, const char *b) {
-  return (a == NULL || b == NULL) ? a == b : strcmp(a, b) == 0;
-}
-
-static bool same_variants(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
-  if (a->variants.count != b->variants.count) return false;
-  for (size_t i = 0; i < a->variants.count; ++i) {
-    const byoc_device_form_t *x = &a->variants.data[i], *y = &b->variants.data[i];
-    if (x->kind != y->kind || strcmp(x->format, y->format) != 0 || strcmp(x->architecture, y->architecture) != 0 ||
-        strcmp(x->options, y->options) != 0 || x->size_bytes != y->size_bytes ||
-        memcmp(x->data, y->data, x->size_bytes) != 0) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool same_content(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
-  return a->kind == b->kind && same_optional(a->source, b->source) && same_optional(a->compiler, b->compiler) &&
-         same_texts(a->flags.data, a->flags.count, b->flags.data, b->flags.count) &&
-         same_optional(a->engine_symbol, b->engine_symbol) && same_optional(a->setup_symbol, b->setup_symbol) &&
-         a->open_in_process == b->open_in_process && a->in_process == b->in_process &&
-         same_optional(a->driver_symbol, b->driver_symbol) && a->driver == b->driver &&
-         same_optional(a->driver_name, b->driver_name) && same_optional(a->fits, b->fits) && same_variants(a, b) &&
-         same_texts(a->entries.data, a->entries.count, b->entries.data, b->entries.count) &&
-         same_texts(a->symbols.data, a->symbols.count, b->symbols.data, b->symbols.count) &&
-         same_texts(a->needed.data, a->needed.count, b->needed.data, b->needed.count) &&
-         same_texts(a->search.data, a->search.count, b->search.data, b->search.count) &&
-         same_files(a->files.data, a->files.count, b->files.data, b->files.count) && same_optional(a->code, b->code) &&
-         same_files(a->sources.data, a->sources.count, b->sources.data, b->sources.count) &&
-         same_files(a->headers.data, a->headers.count, b->headers.data, b->headers.count) &&
-         same_files(a->archives.data, a->archives.count, b->archives.data, b->archives.count) &&
-         same_files(a->blobs.data, a->blobs.count, b->blobs.data, b->blobs.count);
-}
-
-// An equal module (kind, name and content), from this run or an earlier one: one copy in the artifact serves both.
-static byoc_runtime_module_t *find_equal(const byoc_codegen_t *session, const byoc_runtime_module_t *module) {
-  const size_t earlier = session->module->runtime_modules.count;
-  for (size_t i = 0; i < earlier + session->made.count; ++i) {
-    byoc_runtime_module_t *other =
-        i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];
-    if (strcmp(byoc_runtime_module_given_name(other), byoc_runtime_module_given_name(module)) != 0) continue;
-    if (same_content(other, module)) return other;
-  }
-  return NULL;
-}
-
-// Ends the filling of a module; if an equal one exists, this one is released.
-byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
-                                      byoc_diag_t *diag) {
-  byoc_runtime_module_t *known = status == BYOC_OK ? find_equal(session, module) : NULL;
-  if (known == NULL) return byoc_session_end_module(session, module, status, diag);
-  byoc_runtime_module_release(module);
-  if (byoc_runtime_module_serves(known, session->target->text)) return BYOC_OK;
-  return byoc_runtime_module_add_user(known, session->target->text, diag);
-}
-
 // ---- one adder per kind ----
 
 static byoc_status_t fill_packed(byoc_codegen_t *session, byoc_runtime_module_t *module, int64_t index,
                                  const byoc_packed_binding_t *binding, byoc_diag_t *diag) {
   const byoc_function_t *function = session->functions[index];
+  if (binding->symbol == NULL) byoc_graph_note_read(BYOC_READ_NAMES);
   const char *symbol = binding->symbol != NULL ? binding->symbol : byoc_session_symbol(function);
   char identifier[MAX_SYMBOL_BYTES + 1];
   byoc_make_identifier(symbol, identifier, sizeof(identifier));
@@ -324,7 +276,9 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
   module->open_self = session->target->kind->backend->self;
-  return byoc_session_end_shared(session, module, byoc_session_fill_library(session, module, library, diag), diag);
+  byoc_status_t status = byoc_session_fill_library(session, module, library, diag);
+  if (status == BYOC_OK) status = note_paths(session, library->files, library->file_count, library->file_stride, diag);
+  return byoc_session_end_shared(session, module, status, diag);
 }
 
 // The engine that the evaluator runs has the name of its module, as that in the artifact has. Plugins that were built
@@ -399,7 +353,10 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
       byoc_abi_copy_string(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  return byoc_session_end_shared(session, module, fill_engine(session, module, engine, diag), diag);
+  byoc_status_t status = fill_engine(session, module, engine, diag);
+  if (status == BYOC_OK) status = note_paths(session, engine->files, engine->file_count, engine->file_stride, diag);
+  if (status == BYOC_OK) status = note_paths(session, engine->blobs, engine->blob_count, engine->blob_stride, diag);
+  return byoc_session_end_shared(session, module, status, diag);
 }
 
 // ---- the whole ----
@@ -428,7 +385,7 @@ static byoc_runtime_module_t *find_definer(const byoc_codegen_t *session, const 
 // The engine of that name: this run's own or a shared one, otherwise one of an earlier run.
 static byoc_runtime_module_t *find_engine(const byoc_codegen_t *session, const char *name) {
   byoc_runtime_module_t *found = NULL;
-  const size_t earlier = session->module->runtime_modules.count;
+  const size_t earlier = byoc_session_earlier_count(session);
   for (size_t i = 0; i < earlier + session->made.count; ++i) {
     byoc_runtime_module_t *module =
         i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];

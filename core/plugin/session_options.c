@@ -15,7 +15,7 @@ enum { MAX_HELP_BYTES = 200, MAX_VALUE_BYTES = 4096 };
 
 // The engine or driver of that name that this run added, or shares with an earlier one.
 static byoc_runtime_module_t *find_owner(const byoc_codegen_t *session, const char *name) {
-  const size_t earlier = session->module->runtime_modules.count;
+  const size_t earlier = byoc_session_earlier_count(session);
   for (size_t i = earlier + session->made.count; i-- > 0;) {
     byoc_runtime_module_t *module =
         i < earlier ? session->module->runtime_modules.data[i] : session->made.data[i - earlier];

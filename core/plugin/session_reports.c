@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/visible.h"
 #include "core/ir/describe.h"
+#include "core/plugin/host.h"
 #include "core/plugin/session.h"
 
 enum { MAX_NAME_BYTES = 64, MAX_REPORTS = 256, MAX_BYTES = 1 << 20, MAX_ALL_BYTES = 4 << 20 };
@@ -114,6 +115,7 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   if (function != NULL && index < 0) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it is about a function that is not one of this run");
   }
+  if (function != NULL) byoc_graph_note_read(BYOC_READ_NAMES); // it is a part of the report
   BYOC_RETURN_IF_ERROR(check(session, report, diag));
   char *text = describe(function, report, session->allocator);
   // Modules of other kinds keep the names that their backends give them.

@@ -37,7 +37,8 @@
 // plugin may allocate its own memory in any way; host->resize is one.
 //
 // Threads. The host calls one hook of a backend at a time. Backends flagged BYOC_BACKEND_REENTRANT may get `accept`
-// calls from several threads at once. Host tables may be used only from the thread that runs the hook.
+// calls from several threads at once, and those flagged BYOC_BACKEND_GENERATES_AT_ONCE calls of `generate` and
+// `generate_function`. Host tables may be used only from the thread that runs the hook.
 //
 // Errors. A hook returns a byoc_status_t. Before it returns anything but BYOC_OK, it reports the reason with the error
 // call of the handle that it was given. A plugin does not exit, print, install signal handlers, or change locale,
@@ -590,7 +591,8 @@ typedef struct byoc_codegen_api_t {
 
   // Records the reason of a failure (copied) and returns `status`.
   int32_t (*error)(byoc_codegen_t *codegen, int32_t status, const char *message);
-  // Writes one line for --verbose; shows the progress of long work (total 0: unknown).
+  // Writes one line for --verbose; shows the progress of long work (total 0: unknown) on a terminal, and nothing
+  // elsewhere. Both count as calls of the host: BYOC_HOOK_TIMEOUT begins anew.
   void (*log)(byoc_codegen_t *codegen, const char *message);
   void (*progress)(byoc_codegen_t *codegen, const char *what, uint64_t done, uint64_t total);
 
@@ -914,6 +916,22 @@ enum {
   // Since minor 5. Its functions on a device support tensors of dynamic sizes: its kernels get values that depend on
   // them as extents (byoc/device_plugin.h). Other targets on devices are asked about operators of known sizes only.
   BYOC_BACKEND_OPEN_SIZES = 4,
+
+  // ---- expensive compiles (since minor 5) ----
+  // With either of the next two flags, the host calls the hooks for one function at a time: function_count is 1 (hosts
+  // of older minors ignore the flags). Each call adds all modules that its function needs, engines too; equal ones
+  // become one.
+  //
+  // Answers are cached on disk. The answer for a function depends on nothing but the function, the target with its
+  // options, what the codegen table says of the processor, the plugin's file and the text of `depends_on`. With an
+  // answer in the cache, generate is not called; prepare always is. Not cached: answers by hand_back or bind_kernels,
+  // of a hook that edited the function or read codegen->module, and tables that are not in the plugin's own memory.
+  BYOC_BACKEND_CACHED = 8,
+  // generate or generate_function may be called from several threads at once, with a codegen each, and so may accept.
+  // They do not edit: the edit table refuses with BYOC_UNSUPPORTED, and what prepare does stays. The host uses as many
+  // threads as BYOC_JOBS says. The answers are in the order of the functions, and the first function in that
+  // order that fails is reported.
+  BYOC_BACKEND_GENERATES_AT_ONCE = 16,
 };
 
 // One target. Required: `target`, and either `generate` or `generate_function`. Everything else may be left zero.
@@ -968,6 +986,13 @@ typedef struct byoc_backend_t {
   const byoc_runtime_code_t *runtime_code;
   uint32_t runtime_code_count;
   uint32_t runtime_code_stride;
+
+  // ---- expensive compiles (since minor 5) ----
+  // Since minor 5; optional. On what cached answers depend outside of the plugin's file and the options: the versions
+  // of a compiler that the hooks start, of a library that they load. A text that lives until the next call, up to 4096
+  // bytes; NULL: it cannot be found out now, and nothing is cached in this build. Asked once a run of generate, on
+  // backends with BYOC_BACKEND_CACHED only.
+  const char *(*depends_on)(void *self, const byoc_target_t *target);
 } byoc_backend_t;
 
 // Filled by query. The host sets the header and zeroes the rest.

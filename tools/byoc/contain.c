@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/base/foreign.h"
+#include "core/base/jobs.h"
 
 enum { HOOK_TIMEOUT_S = 300, MAX_HOOK_TIMEOUT_S = 1000000 };
 
@@ -23,5 +24,6 @@ byoc_status_t byoc_contain(byoc_diag_t *diag) {
     }
   }
   byoc_foreign_contain(limit_s);
-  return BYOC_OK;
+  int32_t jobs = 0;
+  return byoc_jobs_read(diag, &jobs);
 }

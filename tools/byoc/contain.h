@@ -5,7 +5,7 @@
 
 #include "core/base/diag.h"
 
-// BYOC_INVALID_ARGUMENT if BYOC_HOOK_TIMEOUT is not a number of seconds.
+// BYOC_INVALID_ARGUMENT if BYOC_HOOK_TIMEOUT is not a number of seconds, or BYOC_JOBS not a number of jobs.
 byoc_status_t byoc_contain(byoc_diag_t *diag);
 
 #endif // BYOC_TOOLS_BYOC_CONTAIN_H_

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/plugin/session.h"
 #include "tools/plugin_check/guard.h"
 #include "tools/plugin_check/hooks.h"
 #include "tools/plugin_check/trial.h"
@@ -162,4 +163,67 @@ static void accept_on_threads(trial_t *trial) {
 
 void check_threads_accept(check_t *check) {
   trial_each(check, NULL, false, accept_on_threads);
+}
+
+// ---- generate on several threads ----
+
+static bool same_module(const byoc_runtime_module_t *a, const byoc_runtime_module_t *b) {
+  bool same = strcmp(a->name, b->name) == 0 && byoc_session_same_content(a, b) &&
+              a->workspace_size_bytes == b->workspace_size_bytes && a->constants.count == b->constants.count &&
+              (a->json == NULL) == (b->json == NULL) && (a->json == NULL || strcmp(a->json, b->json) == 0);
+  for (size_t i = 0; i < a->constants.count && same; ++i) {
+    const byoc_bound_constant_t *x = &a->constants.data[i], *y = &b->constants.data[i];
+    same = x->size_bytes == y->size_bytes && (x->size_bytes == 0 || memcmp(x->data, y->data, x->size_bytes) == 0);
+  }
+  return same;
+}
+
+static void compare_modules(trial_t *trial, const byoc_graph_module_t *alone, const byoc_graph_module_t *beside) {
+  const char *kind = trial->target->kind->name;
+  const size_t count = alone->runtime_modules.count;
+  if (count != beside->runtime_modules.count) {
+    check_fail(trial->check, "'%s' adds %zu modules on one thread, and %zu if its hook runs on several", kind, count,
+               beside->runtime_modules.count);
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    const byoc_runtime_module_t *one = alone->runtime_modules.data[i], *other = beside->runtime_modules.data[i];
+    if (same_module(one, other)) continue;
+    check_fail(trial->check, "the module '%s' of '%s' is another one if its hook runs on several threads", one->name,
+               kind);
+    return;
+  }
+}
+
+static byoc_status_t generate_with(trial_t *trial, int32_t threads, byoc_diag_t *diag, trial_build_t *out_build) {
+  byoc_session_limit_threads(threads);
+  const byoc_status_t status = trial_open(trial, 0, trial->specimens.items.count, &trial->targets, (byoc_placer_t){0},
+                                          BYOC_BUILD_GENERATED, byoc_allocator_system(), diag, out_build);
+  byoc_session_limit_threads(1);
+  return status;
+}
+
+static void generate_on_threads(trial_t *trial) {
+  check_t *check = trial->check;
+  if ((trial->target->kind->backend->flags & BYOC_BACKEND_GENERATES_AT_ONCE) == 0) {
+    check_property(check, "'%s' does not say BYOC_BACKEND_GENERATES_AT_ONCE", trial->target->kind->name);
+    return;
+  }
+  byoc_diag_t diag = {0};
+  trial_build_t alone;
+  trial_add_usual(trial, MOST_SPECIMENS);
+  check_doing(check, "generate runs on one thread");
+  check_ok(check, generate_with(trial, 1, &diag, &alone), &diag, "compiling specimens of its rules");
+  check_doing(check, "generate runs on %d threads", THREADS);
+  for (int round = 0; round < ROUNDS; ++round) {
+    trial_build_t beside;
+    check_ok(check, generate_with(trial, THREADS, &diag, &beside), &diag, "compiling specimens on several threads");
+    compare_modules(trial, alone.module, beside.module);
+    trial_close(&beside);
+  }
+  trial_close(&alone);
+}
+
+void check_threads_generate(check_t *check) {
+  trial_each(check, NULL, false, generate_on_threads);
 }

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/log.h"
 #include "core/base/string.h"
+#include "core/plugin/kept_answer.h"
 #include "core/plugin/table.h"
 #include "core/targets/cpu.h"
 #include "core/targets/target.h"
@@ -77,6 +78,8 @@ static void run_in_child(void *self, void *answer) {
   if (atexit(leave) != 0) _exit(EXITED);
   (void)setenv("TMPDIR", check->folder, 1);
   (void)setenv("BYOC_CACHE_DIR", check->cache_folder, 0);
+  byoc_session_limit_threads(1);  // threads.generate asks for more
+  byoc_kept_answers_switch_off(); // each hook is called
   const check_stage_t stage = check->rule->stage;
   if (stage == CHECK_ALONE || stage == CHECK_LOADED || stage == CHECK_GATE) {
     check->registry = check_load(check, byoc_allocator_system());

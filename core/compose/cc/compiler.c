@@ -11,13 +11,13 @@
 #include <cpuid.h>
 #endif
 
+#include "core/base/jobs.h"
 #include "core/base/log.h"
 #include "core/base/sha256.h"
 #include "core/base/task.h"
 #include "core/compose/cc/object_cache.h"
 #include "core/compose/cc/preamble.h"
 #include "core/compose/cc/tool.h"
-#include "core/runtime/processors.h"
 
 // Must change whenever a change here or in tool.c changes the objects of compilations.
 #define CACHE_FORMAT    "byoc object 3"
@@ -222,7 +222,7 @@ static void *compile_batch(void *self) {
 byoc_status_t byoc_compile_all(const byoc_compile_job_t *jobs, size_t job_count, int32_t parallel,
                                byoc_allocator_t allocator, byoc_diag_t *diag, byoc_bytes_t *out_objects) {
   for (size_t i = 0; i < job_count; i++) out_objects[i] = (byoc_bytes_t){0};
-  if (parallel == 0) parallel = byoc_model_processor_count();
+  if (parallel == 0) parallel = byoc_job_count();
   batch_t batch = {.jobs = jobs, .count = job_count, .task = byoc_task_current()};
   batch.outcomes = calloc(job_count + 1, sizeof(*batch.outcomes));
   if (batch.outcomes == NULL) return byoc_diag_out_of_memory(diag);

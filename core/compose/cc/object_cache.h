@@ -21,8 +21,5 @@ bool byoc_object_cache_get(const byoc_digest_t *key, byoc_allocator_t allocator,
                            size_t *out_size_bytes);
 // Stores an object. If the cache cannot be written, this is only logged: later builds take longer.
 void byoc_object_cache_put(const byoc_digest_t *key, const void *object, size_t size_bytes);
-// Removes the files of a cache's folder that were not used for longest, until all together are within the limit; the
-// last used one always stays.
-void byoc_cache_folder_prune(const char *folder, uint64_t limit_bytes);
 
 #endif // BYOC_CORE_COMPOSE_CC_OBJECT_CACHE_H_

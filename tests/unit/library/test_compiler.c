@@ -555,6 +555,46 @@ static void test_progress(void **state) {
   }
 }
 
+// The last line of progress that came from a hook.
+typedef struct told_t {
+  char detail[32];
+  int64_t done, total;
+} told_t;
+
+static int32_t note(void *self, const byoc_compiler_progress_t *progress) {
+  told_t *told = self;
+  if (strcmp(progress->title, "generating") != 0) return 0;
+  assert_string_equal(progress->step, "generate");
+  snprintf(told->detail, sizeof(told->detail), "%s", progress->detail);
+  told->done = progress->done;
+  told->total = progress->total;
+  return 0;
+}
+
+static void test_progress_of_a_hook(void **state) {
+  (void)state;
+  static const char *const plugins[] = {BYOC_TEST_BUILD_DIR "/tests/plugins/good/demo_expensive.so"};
+  static const char *const targets[] = {"at_once", "c"};
+  const byoc_compiler_options_t options = {.struct_size = sizeof(options), .plugins = plugins, .plugin_count = 1};
+  told_t told = {.done = -1};
+  const byoc_compiler_build_t build = {.struct_size = sizeof(build),
+                                       .model_path = model,
+                                       .output = output,
+                                       .targets = targets,
+                                       .target_count = 2,
+                                       .plan = "greedy",
+                                       .self = &told,
+                                       .progress = note};
+  byoc_compiler_t *own = NULL;
+  assert_int_equal(byoc_compiler_create(&options, &own, NULL), BYOC_OK);
+  assert_int_equal(byoc_compiler_build(own, &build, NULL), BYOC_OK);
+  assert_true(strcmp(told.detail, "Neg") == 0 || strcmp(told.detail, "Abs") == 0);
+  assert_int_equal(told.done, 1);
+  assert_int_equal(told.total, 2);
+  byoc_compiler_destroy(own);
+  assert_runs(output);
+}
+
 typedef struct race_t {
   byoc_compiler_build_t build;
   int32_t status;
@@ -643,6 +683,7 @@ int main(void) {
       cmocka_unit_test(test_older_caller),
       cmocka_unit_test(test_what_is_said),
       cmocka_unit_test(test_progress),
+      cmocka_unit_test(test_progress_of_a_hook),
       cmocka_unit_test(test_cancelled_by_another_thread),
       cmocka_unit_test(test_two_compilers_at_once),
   };
