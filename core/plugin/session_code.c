@@ -109,6 +109,7 @@ static byoc_status_t keep_archives(const filling_t *f) {
   byoc_arena_t *arena = &f->session->arena;
   for (uint32_t i = 0; i < f->code->archive_count; ++i) {
     const byoc_machine_code_t *archives = &f->code->archives[i];
+    if (!byoc_machine_code_is_there(archives)) continue;
     char *folder = byoc_arena_copy_string(arena, archives->machines);
     if (folder == NULL) return byoc_diag_out_of_memory(f->diag);
     for (char *c = folder; *c != '\0'; ++c) *c = *c == '*' ? 'X' : *c == ' ' ? '+' : *c;
@@ -252,6 +253,7 @@ byoc_status_t byoc_session_fill_code(byoc_codegen_t *session, byoc_runtime_modul
   const bool is_needed = !has_files || triple != NULL || (services != NULL && services->as_source);
   const byoc_runtime_code_t *code =
       is_needed && services != NULL ? byoc_runtime_code_find(session->target->kind->backend, name) : NULL;
+  if (code != NULL && services->as_source && !byoc_runtime_code_is_for_source(code)) code = NULL;
   *out_is_filled = code != NULL;
   if (code == NULL) return BYOC_OK;
   const filling_t f = {.session = session,

@@ -35,7 +35,8 @@ uint64_t byoc_cpu_features_to_ask_for(void);
 // features that it refuses; 0 if there is nothing to ask for.
 uint64_t byoc_cpu_ask(uint64_t features);
 
-// The features of this machine, whether or not this process has to ask for their registers. None are usable if byoc/isa.def has no words for the architecture.
+// The features of this machine, whether or not this process has to ask for their registers. None are usable if
+// byoc/isa.def has no words for the architecture.
 uint64_t byoc_cpu_detect(void);
 
 #endif // BYOC_CORE_RUNTIME_CPU_H_

@@ -13,8 +13,8 @@ typedef struct byoc_model_isa_level_t {
   const byoc_artifact_t *first; // the table of its first entry
 } byoc_model_isa_level_t;
 
-// The table of the best level that this processor can run and whose registers the system gives this process; of the last level if it can run none. $BYOC_LEVEL names
-// another level. `levels` has the best one first.
+// The table of the best level that this processor can run and whose registers the system gives this process; of the
+// last level if it can run none. $BYOC_LEVEL names another level. `levels` has the best one first.
 const byoc_artifact_t *byoc_model_choose_isa_level(const byoc_model_isa_level_t *levels, uint32_t count);
 // BYOC_OK if a level can run; BYOC_UNSUPPORTED with the missing features; BYOC_INVALID_ARGUMENT if $BYOC_LEVEL names no
 // level. `message` may be NULL; it is cut at `size`.

@@ -4,7 +4,7 @@
 // Example:
 //   size_t added = 0;
 //   BYOC_RETURN_IF_ERROR(byoc_precisions_offer(&list, diag, &added)); // cutlass → cutlass in f32, in bf16, in int8
-//   if (added == 0) ... // no target of the list offers any
+//   if (added == 0) return BYOC_OK; // no target of the list offers any
 #ifndef BYOC_CORE_TARGETS_PRECISION_H_
 #define BYOC_CORE_TARGETS_PRECISION_H_
 

@@ -59,6 +59,17 @@ static const char *lost_file(const byoc_machine_code_t *archives) {
   return NULL;
 }
 
+bool byoc_machine_code_is_there(const byoc_machine_code_t *archives) {
+  return lost_file(archives) == NULL;
+}
+
+bool byoc_runtime_code_is_for_source(const byoc_runtime_code_t *code) {
+  for (uint32_t i = 0; i < code->archive_count; ++i) {
+    if (byoc_machine_code_is_there(&code->archives[i])) return true;
+  }
+  return code->source_count > 0;
+}
+
 const byoc_machine_code_t *byoc_runtime_code_archives(const byoc_runtime_code_t *code, const char *triple,
                                                       const char **out_lost) {
   *out_lost = NULL;

@@ -16,6 +16,10 @@ const byoc_runtime_code_t *byoc_runtime_code_find(const byoc_backend_t *backend,
 // be there, or NULL if none is announced for the triple.
 const byoc_machine_code_t *byoc_runtime_code_archives(const byoc_runtime_code_t *code, const char *triple,
                                                       const char **out_lost);
+// Are all files of the archives where the backend said?
+bool byoc_machine_code_is_there(const byoc_machine_code_t *archives);
+// Does the code have sources, or archives that are there? Only these can become part of an artifact that is C source.
+bool byoc_runtime_code_is_for_source(const byoc_runtime_code_t *code);
 // Can the backend's target be built for that machine? It says so itself, or each code that it announces is there for
 // the triple. If it announces some and one is not there, *out_missing is the first of these; otherwise it is NULL.
 bool byoc_runtime_code_serves(const byoc_backend_t *backend, const char *triple,

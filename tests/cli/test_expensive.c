@@ -64,7 +64,8 @@ static void test_what_an_answer_depends_on_is_in_its_key(void **state) {
   byoc_test_shell(0, "cache=keys; " WITH
                      "export DEMO_EXPENSIVE_ARCHIVE=$PWD/engine.a DEMO_EXPENSIVE_TOOL=3.0; cp " BYOC_TEST_BUILD_DIR
                      "/tests/plugins/libexpensive_engine.a engine.a; make_code cached > log; "
-                     "make_code cached | grep '4 of 4 answers' && objcopy --add-section .note.more=chain.byoc engine.a && make_code cached");
+                     "make_code cached | grep '4 of 4 answers' && objcopy --add-section .note.more=chain.byoc engine.a "
+                     "&& make_code cached");
   byoc_test_printed("cached: 0 of 4 answers from the cache");
   byoc_test_shell(0, "cache=keys; " WITH "DEMO_EXPENSIVE_TOOL=none make_code cached");
   byoc_test_printed("cached: no answer is cached, because its hook depends_on gives none");

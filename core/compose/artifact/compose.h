@@ -11,7 +11,8 @@
 // functions, so that a program may have several models. Code that opens libraries at run time is refused there.
 //
 // An output that ends in .c becomes a folder of C source with a Makefile: the host program, its kernels, the constants
-// and the runtime, for any C11 compiler. Code of backends is refused there, unless it is C or they announce its sources.
+// and the runtime, for any C11 compiler. Code of backends is refused there, unless it is C or they announce its
+// sources.
 #ifndef BYOC_CORE_COMPOSE_ARTIFACT_COMPOSE_H_
 #define BYOC_CORE_COMPOSE_ARTIFACT_COMPOSE_H_
 
