@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // settle-dimensions: a dimension of an input that the model names, but of which an operator needs one number, becomes
-// this number. No run with another number could succeed, and operators that need to know it can be compiled.
+// this number. No run with another number could succeed, and operators that need to know it can be compiled. Only
+// operators whose values reach a result of the model count: others may be left over, and are removed.
 //
 //   func @main(%x : f32[N,C]) { %y = MatMul(%x, @w : f32[3,4]) }  →  func @main(%x : f32[N,3]) { ... }
 #include "core/ir/dim.h"
@@ -11,7 +12,8 @@
 
 typedef struct settler_t {
   byoc_function_t *function;
-  byoc_map_t numbers; // string map: symbol → const byoc_dim_t *, the constant
+  byoc_map_t numbers; // string map: symbol → const byoc_dim_t *, the constant; NULL: operators need different ones
+  byoc_map_t live;    // pointer map: nodes whose values reach a result
   bool failed;
 } settler_t;
 
@@ -39,7 +41,13 @@ static bool is_of_input(const settler_t *s, byoc_dim_t symbol) {
 
 static void settle(settler_t *s, byoc_dim_t symbol, byoc_dim_t number) {
   const bool is_open = byoc_dim_is_leaf(symbol) && !byoc_dim_is_unknown(symbol) && byoc_dim_is_constant(number);
-  if (!is_open || byoc_string_map_get(&s->numbers, symbol.expr->symbol) != NULL || !is_of_input(s, symbol)) return;
+  if (!is_open || !is_of_input(s, symbol)) return;
+  const byoc_map_entry_t *known = byoc_string_map_find(&s->numbers, symbol.expr->symbol);
+  if (known != NULL) {
+    const bool agrees = known->value != NULL && byoc_dim_equal(*(const byoc_dim_t *)known->value, number);
+    s->failed |= !agrees && !byoc_string_map_put(&s->numbers, symbol.expr->symbol, NULL);
+    return;
+  }
   byoc_dim_t *kept = BYOC_ARENA_NEW(&s->function->module->arena, byoc_dim_t);
   if (kept != NULL) *kept = number;
   s->failed |= kept == NULL || !byoc_string_map_put(&s->numbers, symbol.expr->symbol, kept);
@@ -55,10 +63,33 @@ static bool reads_symbols(const byoc_node_t *node) {
   return false;
 }
 
+// Does a result of the function, or a node that is live, read the value? A shape alone does not need the values. Values
+// that only a branch or a loop reads may not be needed.
+static bool is_needed(const settler_t *s, const byoc_value_t *value) {
+  for (size_t i = 0; i < value->uses.count; ++i) {
+    const byoc_use_t *use = &value->uses.data[i];
+    if (use->node == NULL && use->block == s->function->body) return true;
+    const bool is_shape =
+        use->node != NULL && (byoc_node_is_onnx(use->node, "Shape") || byoc_node_is_onnx(use->node, "Size"));
+    if (use->node != NULL && !is_shape && byoc_pointer_map_find(&s->live, use->node) != NULL) return true;
+  }
+  return false;
+}
+
+static void mark_live(settler_t *s) {
+  for (byoc_node_t *node = s->function->body->last; node != NULL && !s->failed; node = node->previous) {
+    bool needed = false;
+    for (uint32_t r = 0; r < node->result_count && !needed; ++r) needed = is_needed(s, node->results[r]);
+    s->failed |= needed && !byoc_pointer_map_put(&s->live, node, node);
+  }
+}
+
 // Only nodes of the body: those of branches and loops may not run.
 static byoc_status_t find_numbers(settler_t *s, byoc_diag_t *diag) {
+  mark_live(s);
   BYOC_FOR_EACH_NODE(node, s->function->body) {
-    if (node->callee != NULL || !reads_symbols(node)) continue;
+    const bool is_live = byoc_pointer_map_find(&s->live, node) != NULL;
+    if (!is_live || node->callee != NULL || !reads_symbols(node)) continue;
     byoc_relations_t relations = {.allocator = s->function->module->allocator};
     byoc_status_t status = byoc_infer_relations(node, diag, &relations);
     for (size_t i = 0; i < relations.items.count && status == BYOC_OK; ++i) {
@@ -106,14 +137,17 @@ byoc_status_t byoc_pass_settle_dimensions(byoc_graph_module_t *module, byoc_diag
   }
   settler_t s = {.function = main};
   byoc_string_map_init(&s.numbers, module->allocator);
+  byoc_pointer_map_init(&s.live, module->allocator);
   byoc_status_t status = find_numbers(&s, diag);
-  const size_t count = s.numbers.count;
+  size_t count = 0;
+  for (size_t i = 0; i < s.numbers.count; ++i) count += s.numbers.entries[i].value != NULL;
   if (status == BYOC_OK && count > 0) {
     write_parameters(&s, main->body);
     byoc_block_walk(main->body, write_node, &s);
     status = s.failed ? byoc_diag_out_of_memory(diag) : byoc_infer_module(module, diag);
   }
   byoc_map_deinit(&s.numbers);
+  byoc_map_deinit(&s.live);
   if (status == BYOC_OK) *changes += count;
   return status;
 }
