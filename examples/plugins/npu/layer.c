@@ -88,7 +88,7 @@ static const char *read_product(const byoc_graph_api_t *graph, const byoc_node_t
   if (reason == NULL) reason = read_weights(graph, node, is_gemm ? 6 : 8, layer);
   if (reason != NULL) return reason;
   if (!is_conv) {
-    if (graph->value_rank(w) != 2) return "its weights are no matrix";
+    if (graph->value_rank(w) != 2 || graph->value_rank(layer->inputs[0]) != 2) return "it is no product of matrices";
     if (is_gemm && (graph->node_int(node, "transA") != 0 || graph->node_float(node, "alpha") != 1)) {
       return "transA or alpha is set";
     }

@@ -65,22 +65,30 @@ static void FN(pad)(const FN(args_t) * args, TERM_T *to, const DATA_T *plane, in
   }
 }
 
-// Which lanes of each vector of a line are results, and where the first of them is stored.
+// Of a FLAT line: which lanes of each vector are results, and where the first of them is stored. Rows of any length
+// need no table.
 typedef struct FN(line_t) {
-  uint32_t valid[FN(vectors)];
-  int32_t at[FN(vectors)];
+  uint32_t valid[FLAT ? FN(vectors) : 1];
+  int32_t at[FLAT ? FN(vectors) : 1];
 } FN(line_t);
 
 static void FN(measure_line)(FN(line_t) * line) {
-  for (int64_t v = 0; v < FN(vectors); ++v) {
+  for (int64_t v = 0; FLAT && v < FN(vectors); ++v) {
     const int64_t row = v * LANES / WIDE, column = v * LANES % WIDE;
-    line->at[v] = (int32_t)(FLAT ? row * OUT_W + (column < OUT_W ? column : OUT_W) : v * LANES);
+    line->at[v] = (int32_t)(row * OUT_W + (column < OUT_W ? column : OUT_W));
     line->valid[v] = 0;
-    for (int64_t l = 0, x = FLAT ? column : 0; l < LANES; ++l) {
-      line->valid[v] |= (uint32_t)(v * LANES + l < FN(positions) && (!FLAT || x < OUT_W)) << l;
+    for (int64_t l = 0, x = column; l < LANES; ++l) {
+      line->valid[v] |= (uint32_t)(v * LANES + l < FN(positions) && x < OUT_W) << l;
       if (++x == WIDE) x = 0;
     }
   }
+}
+
+// The valid lanes of vector v.
+static inline uint32_t FN(valid)(const FN(line_t) * line, int64_t v) {
+  if (FLAT) return line->valid[v];
+  const int64_t left = FN(positions) - v * LANES;
+  return (uint32_t)((UINT64_C(1) << (left < LANES ? left : LANES)) - 1);
 }
 
 // What a channel's sums are made of, and what makes results of them.
@@ -157,12 +165,12 @@ static void FN(band)(const FN(args_t) * args, const FN(line_t) * line, const TER
   FN(begin)(args, channel, &c);
   for (int64_t v = 0; v < FN(vectors); ++v) {
     const TERM_T *column = from + v * LANES * STRIDE_W;
-    const int64_t to = at + line->at[v], lines = FLAT ? 1 : rows;
+    const int64_t to = at + (FLAT ? line->at[v] : v * LANES), lines = FLAT ? 1 : rows;
+    const uint32_t valid = FN(valid)(line, v);
     int64_t y = 0;
     for (; y + MOST_ROWS <= lines; y += MOST_ROWS)
-      FN(rows)(args, &c, column + y * STRIDE_H * WIDE, MOST_ROWS, to + y * OUT_W, line->valid[v]);
-    for (; MOST_ROWS > 1 && y < lines; ++y)
-      FN(rows)(args, &c, column + y * STRIDE_H * WIDE, 1, to + y * OUT_W, line->valid[v]);
+      FN(rows)(args, &c, column + y * STRIDE_H * WIDE, MOST_ROWS, to + y * OUT_W, valid);
+    for (; MOST_ROWS > 1 && y < lines; ++y) FN(rows)(args, &c, column + y * STRIDE_H * WIDE, 1, to + y * OUT_W, valid);
   }
 }
 
