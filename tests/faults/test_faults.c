@@ -204,7 +204,7 @@ static byoc_status_t find_cache(byoc_diag_t *diag) {
 static void test_folders_need_memory(void **state) {
   (void)state;
   // Libraries may allocate before the command does, so the folder's allocation is one of the first.
-  byoc_test_shell(0, "byoc plugins > whole.txt; rm -f missing.txt; for n in 1 2 3 4 5 6 7 8; do " UNDER(
+  byoc_test_shell(0, "byoc plugins > whole.txt; rm -f missing.txt; for n in $(seq 1 16); do " UNDER(
                          "memory:command:$n") "byoc plugins > part.txt 2> why.txt; code=$?; "
                                               "if [ $code -eq 0 ]; then cmp whole.txt part.txt || exit 1; "
                                               "else grep -q 'out of memory' why.txt || exit 2; echo $n >> missing.txt; "

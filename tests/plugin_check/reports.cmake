@@ -73,7 +73,7 @@ expect(output "\nfailed +place.cases [^\n]*\n +'[^\n]*bad' holds no cases in fil
 run(0 ${IDLE} --rule=memory --rule=operators.empty --rule=hygiene --rule=results --rule=builds --rule=threads)
 expect(output "\nskipped +memory.inputs [^\n]*\n +nothing of the specimens calls a function of 'bad [^\n]*\n")
 expect(output "\nskipped +operators.empty [^\n]*\n +nothing of the specimens is taken by a rule of 'bad [^\n]*\n")
-expect(output "\n17 rules: 0 passed, 0 failed, 17 skipped\n$")
+expect(output "\n18 rules: 0 passed, 0 failed, 18 skipped\n$")
 run(0 ${GOOD} --rule=place.cases)
 expect(output "\nskipped +place.cases [^\n]*\n")
 expect(output "\n +no case names one of its targets, so nothing was checked: ")
