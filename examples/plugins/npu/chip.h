@@ -44,7 +44,7 @@ typedef struct npu_port_t {
 } npu_port_t;
 
 typedef struct npu_stream_t {
-  int32_t input_count, output_count, command_count, memory_bytes;
+  int32_t input_count, output_count, command_count, memory_bytes, clock_mhz;
   npu_port_t inputs[NPU_MOST_PORTS], outputs[NPU_MOST_PORTS];
   npu_command_t commands[];
 } npu_stream_t;
@@ -64,6 +64,11 @@ static inline int64_t npu_cycles(const npu_command_t *command) {
   const int64_t work = (results * npu_taps(command) + lanes - 1) / lanes;
   const int64_t weights = command->operation == NPU_CONV ? npu_record_bytes(command) * command->out_channels / 16 : 0;
   return 32 + (work > weights ? work : weights);
+}
+
+static inline const char *npu_name(int32_t operation) {
+  static const char *const names[] = {"conv", "add", "max_pool", "copy"};
+  return names[operation];
 }
 
 #endif // NPU_CHIP_H_

@@ -116,7 +116,7 @@ static int is_byte(const byoc_graph_api_t *graph, const byoc_value_t *value) {
 
 int npu_compile(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, uint64_t count,
                 const byoc_value_t *const *inputs, uint64_t input_count, const byoc_value_t *const *results,
-                uint64_t result_count, int64_t memory_bytes, npu_program_t *out_program) {
+                uint64_t result_count, int64_t memory_bytes, int64_t clock_mhz, npu_program_t *out_program) {
   *out_program = (npu_program_t){.stream_bytes = (int64_t)(sizeof(npu_stream_t) + count * sizeof(npu_command_t))};
   compiler_t c = {graph, .memory_bytes = memory_bytes, .program = out_program};
   if (input_count > NPU_MOST_PORTS || result_count > NPU_MOST_PORTS) {
@@ -143,6 +143,7 @@ int npu_compile(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, uint64
   if (ok) {
     out_program->stream->input_count = (int32_t)input_count, out_program->stream->output_count = (int32_t)result_count;
     out_program->stream->memory_bytes = (int32_t)c.used_bytes;
+    out_program->stream->clock_mhz = (int32_t)clock_mhz;
   }
   free(c.slots);
   return ok;

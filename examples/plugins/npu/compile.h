@@ -18,7 +18,7 @@ typedef struct npu_program_t {
 // caller frees the program, either way.
 int npu_compile(const byoc_graph_api_t *graph, byoc_node_t *const *nodes, uint64_t count,
                 const byoc_value_t *const *inputs, uint64_t input_count, const byoc_value_t *const *results,
-                uint64_t result_count, int64_t memory_bytes, npu_program_t *out_program);
+                uint64_t result_count, int64_t memory_bytes, int64_t clock_mhz, npu_program_t *out_program);
 void npu_program_free(npu_program_t *program);
 
 #endif // NPU_COMPILE_H_

@@ -3,6 +3,7 @@
 // would pass the stream to its driver and wait.
 #include <byoc/engine.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +147,19 @@ static void execute(const npu_command_t *command, uint8_t *memory, const uint8_t
   }
 }
 
+// What a profile shows of a command: the chip's own time and cycles. Artifacts of an older byoc cannot show it.
+static int32_t report(const byoc_runtime_t *runtime, const npu_stream_t *stream, const npu_command_t *command) {
+  const double cycles = (double)npu_cycles(command), ns = 1000 * cycles / stream->clock_mhz;
+  int32_t status = runtime->report_counter(runtime->self, "cycles", "", cycles);
+  if (status == BYOC_OK) status = runtime->report_counter(runtime->self, BYOC_COUNTER_DEVICE_TIME, "ns", ns);
+  return status == BYOC_OK ? runtime->report_step(runtime->self, npu_name(command->operation), (uint64_t)ns) : status;
+}
+
+static int wants_profile(const byoc_runtime_t *runtime) {
+  const int knows = runtime->struct_size >= offsetof(byoc_runtime_t, report_tensor) + sizeof(runtime->report_tensor);
+  return knows && runtime->wanted != NULL && (runtime->wanted(runtime->self) & BYOC_WANTS_PROFILE) != 0;
+}
+
 static int32_t run(void *self, uint32_t index, const byoc_call_t *call) {
   instance_t *instance = self;
   const byoc_engine_function_t *function = &instance->functions[index];
@@ -154,8 +168,11 @@ static int32_t run(void *self, uint32_t index, const byoc_call_t *call) {
     memcpy(instance->memory + stream->inputs[i].address,
            (const char *)call->tensors[i].data + call->tensors[i].byte_offset, (size_t)stream->inputs[i].size);
   }
+  const int is_profiled = wants_profile(call->runtime);
   for (int32_t c = 0; c < stream->command_count; ++c) {
     execute(&stream->commands[c], instance->memory, function->constants[1].data);
+    const int32_t status = is_profiled ? report(call->runtime, stream, &stream->commands[c]) : BYOC_OK;
+    if (status != BYOC_OK) return status;
   }
   for (int32_t o = 0; o < stream->output_count; ++o) {
     const DLTensor *y = &call->tensors[stream->input_count + o];

@@ -2,6 +2,7 @@
 // npu.c - the plugin of an invented NPU for integers of 8 bits: what it takes, what it costs, and the command streams.
 #include <byoc/engine.h>
 #include <byoc/plugin.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,9 @@ static const byoc_host_t *host; // lives until the plugin is unloaded
 
 static int64_t memory_bytes(const byoc_target_t *target) {
   return 1024 * host->target->option_int(target, "memory_kib");
+}
+static int64_t clock_mhz(const byoc_target_t *target) {
+  return host->target->option_int(target, "clock_mhz");
 }
 
 // ---- what it takes ----
@@ -43,7 +47,8 @@ static int compile_function(const byoc_function_t *function, const byoc_target_t
   for (uint64_t i = 0; i < inputs && ok; ++i) value[i] = graph->parameter(function, i);
   for (uint64_t i = 0; i < results && ok; ++i) value[inputs + i] = graph->result(function, i);
   if (ok) {
-    ok = npu_compile(graph, node, nodes, value, inputs, value + inputs, results, memory_bytes(target), program);
+    ok = npu_compile(graph, node, nodes, value, inputs, value + inputs, results, memory_bytes(target),
+                     clock_mhz(target), program);
   }
   free(node);
   free((void *)value);
@@ -86,8 +91,8 @@ static int is_program(byoc_node_t *const *nodes, uint64_t count, const byoc_targ
     results[result_count++] = layer.result;
   }
   npu_program_t program;
-  const int ok =
-      npu_compile(graph, nodes, count, inputs, input_count, results, result_count, memory_bytes(target), &program);
+  const int ok = npu_compile(graph, nodes, count, inputs, input_count, results, result_count, memory_bytes(target),
+                             clock_mhz(target), &program);
   npu_program_free(&program);
   return ok;
 }
@@ -118,7 +123,7 @@ static int32_t partition(void *self, const byoc_partition_query_t *query) {
 // ---- what it costs: the chip is not in the machine that builds ----
 
 static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
-  const double clock_mhz = (double)host->target->option_int(query->target, "clock_mhz");
+  const double mhz = (double)clock_mhz(query->target);
   int32_t status = BYOC_OK;
   (void)self;
   for (uint32_t i = 0; i < query->function_count && status == BYOC_OK; ++i) {
@@ -126,7 +131,7 @@ static int32_t state_costs(void *self, const byoc_cost_query_t *query) {
     if (compile_function(query->functions[i], query->target, &program)) {
       const byoc_stated_cost_t cost = {.header = BYOC_HEADER(byoc_stated_cost_t, 1),
                                        .stated = BYOC_STATED_TIME | BYOC_STATED_MOVED_BYTES,
-                                       .time_ns = 1000 * (double)program.cycles / clock_mhz,
+                                       .time_ns = 1000 * (double)program.cycles / mhz,
                                        .moved_bytes = (double)program.record_bytes};
       status = query->state(query, i, &cost);
     } else {
@@ -157,6 +162,29 @@ static byoc_tensor_data_t bytes_of(const void *data, const int64_t *count) {
                               .size_bytes = (uint64_t)*count};
 }
 
+// The commands, for `byoc inspect --report commands` and for pages.
+static int32_t add_report(byoc_codegen_t *codegen, const byoc_function_t *function, const npu_program_t *program) {
+  const npu_stream_t *stream = program->stream;
+  const size_t line_bytes = 64, most = 64 + line_bytes * (size_t)stream->command_count;
+  char *text = malloc(most);
+  if (text == NULL) return host->codegen->error(codegen, BYOC_OUT_OF_MEMORY, "out of memory");
+  int size =
+      snprintf(text, most, "%d bytes of memory, %lld cycles\n", (int)stream->memory_bytes, (long long)program->cycles);
+  for (int32_t c = 0; c < stream->command_count; ++c) {
+    const npu_command_t *command = &stream->commands[c];
+    size += snprintf(text + size, most - (size_t)size, "%-8s at %8d: %10lld cycles\n", npu_name(command->operation),
+                     (int)command->result, (long long)npu_cycles(command));
+  }
+  const byoc_report_t report = {.header = BYOC_HEADER(byoc_report_t, 1),
+                                .name = "commands",
+                                .kind = BYOC_REPORT_TEXT,
+                                .content = text,
+                                .size_bytes = (uint64_t)size};
+  const int32_t status = host->codegen->add_report(codegen, function, &report);
+  free(text);
+  return status;
+}
+
 static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function) {
   static const int64_t none = 0;
   npu_program_t program;
@@ -173,6 +201,7 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function) {
                                        .constant_stride = sizeof(constants[0]),
                                        .fits = NPU_FITS};
     status = host->codegen->add_json(codegen, function, &module);
+    if (status == BYOC_OK) status = add_report(codegen, function, &program);
   } else {
     status = host->codegen->decline(codegen, function, program.reason);
   }
