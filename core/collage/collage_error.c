@@ -170,6 +170,14 @@ double byoc_collage_error_sum(const byoc_collage_t *c, const byoc_collage_altern
   return sum;
 }
 
+// Is the plan one of exact targets alone?
+static bool is_exact(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    if (!byoc_error_budget_is_exact(&c->problems.items.data[i], &alternative->covers[i].choice)) return false;
+  }
+  return true;
+}
+
 // ---- plans ----
 
 byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative) {
@@ -178,7 +186,7 @@ byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alterna
   if (!alternative->is_possible) return BYOC_OK;
   alternative->error = 0;
   if (isinf(sum)) alternative->error = INFINITY;
-  if (sum > 0 && isfinite(sum)) {
+  if (isfinite(sum) && !is_exact(c, alternative)) {
     memset(errors->settings, 0, errors->budget.switch_count);
     for (size_t i = 0; i < c->problems.items.count; ++i) {
       byoc_error_budget_select(&errors->budget, &c->problems.items.data[i], &alternative->covers[i].choice,
@@ -204,8 +212,8 @@ static byoc_status_t apply_plan(void *context, byoc_placement_t *placement, byoc
 
 byoc_status_t byoc_collage_check_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative) {
   const byoc_error_meter_t *meter = c->options->meter;
-  const double sum = byoc_collage_error_sum(c, alternative), expected = alternative->error;
-  if (!(sum > 0)) return BYOC_OK;
+  const double expected = alternative->error;
+  if (is_exact(c, alternative)) return BYOC_OK;
   uint64_t hash = c->plain != NULL;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     const byoc_candidates_t *list = &c->problems.items.data[i].candidates;
@@ -305,8 +313,8 @@ static byoc_status_t note_gain(byoc_collage_t *c, const byoc_collage_alternative
   for (const byoc_collage_t *search = c; search != NULL; search = search->plain) {
     for (size_t r = 0; r < search->alternative_count; ++r) {
       const byoc_collage_alternative_t *alternative = &search->alternatives[r];
-      const bool is_exact = alternative->is_possible && !(alternative->error > 0);
-      if (is_exact && time_of(alternative, is_whole) < exact_ns) exact_ns = time_of(alternative, is_whole);
+      if (!alternative->is_possible || !is_exact(search, alternative)) continue;
+      exact_ns = fmin(exact_ns, time_of(alternative, is_whole));
     }
   }
   const double ratio = time_of(plan, is_whole) / exact_ns;

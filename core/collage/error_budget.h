@@ -82,6 +82,8 @@ byoc_status_t byoc_error_budget_find_sites(byoc_error_budget_t *budget, byoc_pro
 void byoc_error_budget_assign(const byoc_error_budget_t *budget, byoc_problem_t *problem);
 // The sum of the errors of some candidates.
 double byoc_error_budget_sum(const byoc_problem_t *problem, const byoc_choice_t *choice);
+// Is no candidate of the choice one of an inexact target? A sum of 0 does not say so: few samples may miss an error.
+bool byoc_error_budget_is_exact(const byoc_problem_t *problem, const byoc_choice_t *choice);
 // Turns on the switches of a choice.
 void byoc_error_budget_select(const byoc_error_budget_t *budget, const byoc_problem_t *problem,
                               const byoc_choice_t *choice, uint8_t *switches);

@@ -12,7 +12,7 @@
 #include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
-enum { MAX_NODES = 10, TARGETS = 3, EXACT = 0, ROUGH = 1, NATIVE = 2 };
+enum { MAX_NODES = 10, TARGETS = 3, EXACT = 0, ROUGH = 1, NATIVE = 2, SAMPLES = 4 };
 
 // ---- targets: one backend in two precisions, and "c" ----
 
@@ -62,6 +62,7 @@ typedef struct problem_t {
   uint32_t count;
   double costs[2][MAX_NODES]; // of the exact and the rough target
   double errors[MAX_NODES];   // of the rough one
+  double hidden[MAX_NODES];   // of the rough one, if they are larger, on samples that are not the first ones
   enum { INDEPENDENT, ALIGNED, CANCELLING } rule;
   double allowed;
   size_t measured, checked; // settings, plans
@@ -146,6 +147,12 @@ static double add_up(const problem_t *p, const bool *is_rough) {
   return p->rule == ALIGNED ? sum : p->rule == CANCELLING && count > 1 ? sqrt(squares) / 2 : sqrt(squares);
 }
 
+static double add_up_all_samples(const problem_t *p, const bool *is_rough) {
+  problem_t all = *p;
+  for (uint32_t n = 0; n < p->count; ++n) all.errors[n] = fmax(p->errors[n], p->hidden[n]);
+  return add_up(&all, is_rough);
+}
+
 // ---- the meter: which nodes are rough is found out by placing, as a real one does ----
 
 typedef struct meter_t {
@@ -172,11 +179,12 @@ static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, 
   (void)budget_ns;
   (void)diag;
   meter_t *meter = self;
-  assert_in_range(sample_count, 1, 4);
+  assert_in_range(sample_count, 1, SAMPLES);
   for (size_t k = 0; k < count; ++k) {
     bool is_rough[MAX_NODES] = {false};
     for (size_t s = 0; s < meter->switch_count; ++s) is_rough[s] = settings[k * meter->switch_count + s] != 0;
-    out_errors[k] = add_up(meter->problem, is_rough);
+    const bool has_all = sample_count == SAMPLES;
+    out_errors[k] = has_all ? add_up_all_samples(meter->problem, is_rough) : add_up(meter->problem, is_rough);
     meter->problem->measured += 1;
   }
   return BYOC_OK;
@@ -203,7 +211,8 @@ static void check_body(void *self, void *answer) {
     if (byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1) != ROUGH) continue;
     BYOC_FOR_EACH_NODE(node, function->body) is_rough[number_of(node)] = true;
   }
-  *(double *)answer = add_up(check->meter->problem, is_rough) * (check->meter->problem->lies ? 2 : 1) + 1;
+  const problem_t *problem = check->meter->problem;
+  *(double *)answer = add_up_all_samples(problem, is_rough) * (problem->lies ? 2 : 1) + 1;
 }
 
 static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, byoc_diag_t *diag, double *out_error) {
@@ -224,7 +233,7 @@ static void place(problem_t *p, made_t *made, byoc_graph_module_t *module, byoc_
   byoc_diag_t diag = {0};
   meter_t state = {.problem = p, .module = module};
   const byoc_error_meter_t meter = {
-      .self = &state, .sample_count = 4, .open = open_model, .measure = measure, .check = check};
+      .self = &state, .sample_count = SAMPLES, .open = open_model, .measure = measure, .check = check};
   const byoc_collage_options_t options = {.targets = &made->list,
                                           .pricer = {.self = p, .price = price, .look_up = look_up},
                                           .estimator = &machine,
@@ -340,6 +349,42 @@ static void a_plan_that_errs_more_than_its_switches_is_not_used(void **state) {
   run_random(INDEPENDENT, false, true);
 }
 
+// A chain whose rough nodes are twice as fast, and show no error on the first samples.
+static byoc_graph_module_t *make_hidden(problem_t *p, double hidden) {
+  byoc_test_random_t random = {.state = 7};
+  *p = (problem_t){.count = 4, .allowed = 0.15}; // a goal of 0.1
+  for (uint32_t n = 0; n < p->count; ++n) {
+    p->costs[EXACT][n] = 2000;
+    p->costs[ROUGH][n] = 1000;
+    p->hidden[n] = hidden;
+  }
+  return make_graph(p, &random);
+}
+
+// Without an error on the first samples, a rough region is no exact one: the plan is measured on all samples.
+static void a_plan_without_an_error_on_the_first_samples_is_measured_on_all(void **state) {
+  (void)state;
+  static const double hidden[] = {0.02, 0.5};
+  for (size_t i = 0; i < 2; ++i) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, hidden[i]);
+    const bool is_within = 2 * hidden[i] <= 0.1; // the root of four squares
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    bool is_rough[MAX_NODES];
+    const double cost = read_plan(&p, &plan, is_rough);
+    assert_true(fabs(cost - (is_within ? 4000 : 8000)) < 1e-6);
+    assert_true(fabs(plan.budget.measured - (is_within ? 2 * hidden[i] : 0)) < 1e-9);
+    assert_int_equal(p.checked, is_within ? 1 : 0);
+    assert_true(fabs(plan.budget.curve.data[0].cost_ns - 8000) < 1e-6); // the curve begins with the exact plan
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+}
+
 // The curve begins with the exact plan, and its errors rise while times fall; it is saved with the plan.
 static void the_trade_off_is_recorded_and_saved(void **state) {
   (void)state;
@@ -390,6 +435,7 @@ int main(void) {
       cmocka_unit_test(test_c13_errors_that_agree_are_measured_and_raised_back),
       cmocka_unit_test(errors_that_cancel_leave_room_for_more),
       cmocka_unit_test(a_plan_that_errs_more_than_its_switches_is_not_used),
+      cmocka_unit_test(a_plan_without_an_error_on_the_first_samples_is_measured_on_all),
       cmocka_unit_test(the_trade_off_is_recorded_and_saved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
