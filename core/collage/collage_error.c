@@ -69,18 +69,19 @@ static byoc_status_t key_of(const byoc_collage_t *c, const char *what, uint64_t 
   return byoc_collage_key(c, what, byoc_hash_combine(all, hash), &((byoc_collage_t *)(uintptr_t)c)->arena, out_key);
 }
 
-// Settings whose errors an earlier build measured are not measured again.
+// Settings whose errors an earlier build measured are not measured again. If the time ended before a setting had seen
+// all samples, its error serves this build alone.
 static byoc_status_t measure(byoc_collage_t *c, const uint8_t *settings, size_t count, size_t samples,
                              int64_t budget_ns, double *errors) {
   const size_t width = c->errors->budget.switch_count;
   const byoc_error_meter_t *meter = c->options->meter;
   uint8_t *unknown = byoc_allocate(c->allocator, count + 1, width + 1);
   size_t *numbers = byoc_allocate(c->allocator, count + 1, sizeof(*numbers)), unknown_count = 0;
-  double *measured = byoc_allocate(c->allocator, count + 1, sizeof(*measured));
+  byoc_measured_error_t *measured = byoc_allocate(c->allocator, count + 1, sizeof(*measured));
   byoc_cost_key_t key;
   byoc_status_t status = unknown && numbers && measured ? BYOC_OK : byoc_diag_out_of_memory(c->diag);
   for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
-    status = key_of(c, "error", hash_setting(c, settings + k * width), samples, &key);
+    status = key_of(c, "error of all samples", hash_setting(c, settings + k * width), samples, &key);
     if (status == BYOC_OK && byoc_collage_recall_note(c, key.id, &errors[k])) continue;
     memcpy(unknown + unknown_count * width, settings + k * width, width);
     numbers[unknown_count++] = k;
@@ -90,9 +91,11 @@ static byoc_status_t measure(byoc_collage_t *c, const uint8_t *settings, size_t 
     status = meter->measure(meter->self, unknown, unknown_count, samples, budget_ns, c->diag, measured);
   }
   for (size_t u = 0; u < unknown_count && status == BYOC_OK; ++u) {
-    errors[numbers[u]] = measured[u];
-    status = key_of(c, "error", hash_setting(c, unknown + u * width), samples, &key);
-    if (status == BYOC_OK && isfinite(measured[u])) byoc_collage_note(c, key.id, measured[u]);
+    errors[numbers[u]] = measured[u].error;
+    status = key_of(c, "error of all samples", hash_setting(c, unknown + u * width), samples, &key);
+    if (status == BYOC_OK && isfinite(measured[u].error) && measured[u].sample_count == samples) {
+      byoc_collage_note(c, key.id, measured[u].error);
+    }
   }
   byoc_free(c->allocator, unknown);
   byoc_free(c->allocator, numbers);

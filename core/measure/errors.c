@@ -133,7 +133,7 @@ typedef struct run_t {
 typedef struct run_answer_t {
   int32_t status;
   char message[500];
-  double errors[]; // [setting]
+  byoc_measured_error_t errors[]; // [setting]
 } run_answer_t;
 
 static size_t elements_of(const byoc_tensor_info_t *info) {
@@ -201,7 +201,7 @@ static byoc_status_t copy_outputs(const byoc_cost_runner_t *runner, byoc_arena_t
 // All settings on one sample.
 static byoc_status_t run_sample(const run_t *run, size_t sample, const byoc_cost_runner_t *switched,
                                 const byoc_cost_runner_t *plan, void ***exact, byoc_arena_t *arena, int64_t end_ns,
-                                byoc_diag_t *diag, double *errors) {
+                                byoc_diag_t *diag, byoc_measured_error_t *errors) {
   const size_t switch_count = run->measurer->switch_count;
   const size_t input_count = switched->table->input_count - (switch_count > 0);
   uint8_t *switches = switch_count > 0 ? switched->inputs[input_count] : NULL;
@@ -214,23 +214,24 @@ static byoc_status_t run_sample(const run_t *run, size_t sample, const byoc_cost
   if (plan != NULL) fill(run, plan, sample, input_count);
   for (size_t k = 0; k < run->count; ++k) {
     double error = 0;
-    if (byoc_now_ns() > end_ns) errors[k] = sample == 0 ? (double)NAN : errors[k];
-    if (byoc_now_ns() > end_ns) continue;
+    if (byoc_now_ns() > end_ns) break;
     if (plan == NULL) memcpy(switches, run->settings + k * switch_count, switch_count);
     BYOC_RETURN_IF_ERROR(byoc_cost_runner_run(runner, diag));
     BYOC_RETURN_IF_ERROR(compare(runner, *exact, diag, &error));
-    if (error > errors[k]) errors[k] = error;
+    if (!(error <= errors[k].error)) errors[k].error = error; // NaN before the first sample
+    errors[k].sample_count += 1;
   }
   return BYOC_OK;
 }
 
-static byoc_status_t run_all(const run_t *run, byoc_arena_t *arena, byoc_diag_t *diag, double *errors) {
+static byoc_status_t run_all(const run_t *run, byoc_arena_t *arena, byoc_diag_t *diag, byoc_measured_error_t *errors) {
   byoc_cost_runner_t switched, plan;
   const int32_t threads = run->measurer->thread_count;
   BYOC_RETURN_IF_ERROR(byoc_cost_runner_open(run->switched, threads, arena, diag, &switched));
   if (run->plan != NULL) BYOC_RETURN_IF_ERROR(byoc_cost_runner_open(run->plan, threads, arena, diag, &plan));
   const int64_t end_ns = run->budget_ns > 0 ? byoc_now_ns() + run->budget_ns : INT64_MAX;
   void **exact = NULL;
+  for (size_t k = 0; k < run->count; ++k) errors[k].error = NAN;
   for (size_t sample = 0; sample < run->sample_count; ++sample) {
     if (sample > 0 && byoc_now_ns() > end_ns) break;
     BYOC_RETURN_IF_ERROR(
@@ -248,8 +249,8 @@ static void run_body(void *self, void *answer) {
   if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s\n%s", diag.message, diag.hint);
 }
 
-static byoc_status_t run_child(run_t *run, byoc_diag_t *diag, double *out_errors) {
-  const size_t size = sizeof(run_answer_t) + run->count * sizeof(double);
+static byoc_status_t run_child(run_t *run, byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
+  const size_t size = sizeof(run_answer_t) + run->count * sizeof(*out_errors);
   run_answer_t *answer = byoc_allocate(run->measurer->allocator, 1, size);
   if (answer == NULL) return byoc_diag_out_of_memory(diag);
   const byoc_child_limits_t limits = {.timeout_ms = RUN_TIMEOUT_MS};
@@ -262,7 +263,7 @@ static byoc_status_t run_child(run_t *run, byoc_diag_t *diag, double *out_errors
       byoc_diag_hint(diag, "%s", answer->message + first + 1);
     }
   }
-  if (status == BYOC_OK) memcpy(out_errors, answer->errors, run->count * sizeof(double));
+  if (status == BYOC_OK) memcpy(out_errors, answer->errors, run->count * sizeof(*out_errors));
   byoc_free(run->measurer->allocator, answer);
   return status;
 }
@@ -288,7 +289,7 @@ static byoc_status_t open_model(void *self, byoc_error_apply_t apply, void *cont
 }
 
 static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
-                             byoc_diag_t *diag, double *out_errors) {
+                             byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
   byoc_error_measurer_t *measurer = self;
   char *path = artifact_of(measurer, "switched.so");
   run_t run = {.measurer = measurer,
@@ -309,7 +310,9 @@ static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, 
       .measurer = measurer, .switched = switched, .plan = plan, .count = 1, .sample_count = measurer->samples.count};
   byoc_status_t status = switched != NULL && plan != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = build(measurer, apply, context, plan, diag);
-  if (status == BYOC_OK) status = run_child(&run, diag, out_error);
+  byoc_measured_error_t measured;
+  if (status == BYOC_OK) status = run_child(&run, diag, &measured);
+  if (status == BYOC_OK) *out_error = measured.error;
   byoc_free(measurer->allocator, switched);
   byoc_free(measurer->allocator, plan);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "checking the error of the plan");

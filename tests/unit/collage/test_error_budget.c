@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placing within an error budget, with stated costs and errors. Row C13.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/base/child.h"
 #include "core/base/file.h"
@@ -67,6 +68,8 @@ typedef struct problem_t {
   double allowed;
   size_t measured, checked; // settings, plans
   bool lies;                // plans err twice as much as their switches
+  bool is_cut;              // the time ends before the last sample of the sites
+  byoc_cost_database_t *database;
 } problem_t;
 
 static byoc_graph_module_t *make_graph(problem_t *p, byoc_test_random_t *random) {
@@ -175,8 +178,7 @@ static byoc_status_t open_model(void *self, byoc_error_apply_t apply, void *cont
 
 // Sites are in the order of their first nodes, as all have one node; the graph's order is that of its text.
 static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
-                             byoc_diag_t *diag, double *out_errors) {
-  (void)budget_ns;
+                             byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
   (void)diag;
   meter_t *meter = self;
   assert_in_range(sample_count, 1, SAMPLES);
@@ -184,7 +186,10 @@ static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, 
     bool is_rough[MAX_NODES] = {false};
     for (size_t s = 0; s < meter->switch_count; ++s) is_rough[s] = settings[k * meter->switch_count + s] != 0;
     const bool has_all = sample_count == SAMPLES;
-    out_errors[k] = has_all ? add_up_all_samples(meter->problem, is_rough) : add_up(meter->problem, is_rough);
+    const bool is_cut = meter->problem->is_cut && budget_ns > 0;
+    out_errors[k] = (byoc_measured_error_t){.error = has_all ? add_up_all_samples(meter->problem, is_rough)
+                                                             : add_up(meter->problem, is_rough),
+                                            .sample_count = is_cut ? sample_count - 1 : sample_count};
     meter->problem->measured += 1;
   }
   return BYOC_OK;
@@ -238,6 +243,7 @@ static void place(problem_t *p, made_t *made, byoc_graph_module_t *module, byoc_
                                           .pricer = {.self = p, .price = price, .look_up = look_up},
                                           .estimator = &machine,
                                           .budget_s = 1e3,
+                                          .database = p->database,
                                           .key = {.target = "t", .plugin = "p", .compiler = "c", .machine = "m"},
                                           .meter = &meter,
                                           .error = p->allowed};
@@ -385,6 +391,37 @@ static void a_plan_without_an_error_on_the_first_samples_is_measured_on_all(void
   }
 }
 
+// Errors of fewer samples than were asked for are used once, and measured again by the next build.
+static void errors_of_too_few_samples_are_not_kept(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/costs.sqlite", folder);
+  byoc_cost_database_t *database = NULL;
+  byoc_test_ok(byoc_cost_database_open(path, byoc_allocator_system(), &diag, &database), &diag);
+  size_t measured[3];
+  for (int build = 0; build < 3; ++build) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, 0.02);
+    p.is_cut = build == 0;
+    p.database = database;
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    measured[build] = p.measured;
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+  byoc_cost_database_close(database);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  assert_true(measured[0] > 4);     // four sites, and plans
+  assert_int_equal(measured[1], 4); // the plans are known
+  assert_int_equal(measured[2], 0);
+}
+
 // The curve begins with the exact plan, and its errors rise while times fall; it is saved with the plan.
 static void the_trade_off_is_recorded_and_saved(void **state) {
   (void)state;
@@ -436,6 +473,7 @@ int main(void) {
       cmocka_unit_test(errors_that_cancel_leave_room_for_more),
       cmocka_unit_test(a_plan_that_errs_more_than_its_switches_is_not_used),
       cmocka_unit_test(a_plan_without_an_error_on_the_first_samples_is_measured_on_all),
+      cmocka_unit_test(errors_of_too_few_samples_are_not_kept),
       cmocka_unit_test(the_trade_off_is_recorded_and_saved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
