@@ -197,6 +197,7 @@ byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alterna
     }
     BYOC_RETURN_IF_ERROR(measure(c, errors->settings, 1, c->options->meter->sample_count, 0, &alternative->error));
   }
+  if (isnan(alternative->error)) alternative->error = INFINITY; // its runs took too long
   alternative->is_possible = alternative->error <= errors->aim;
   byoc_log(BYOC_LOG_INFO, "plan %s: error %.3g by the sum of squares, %.3g measured; at most %.3g%s", alternative->name,
            sqrt(sum), alternative->error, errors->aim, alternative->is_possible ? "" : ": no alternative");
@@ -235,6 +236,7 @@ byoc_status_t byoc_collage_check_error(byoc_collage_t *c, byoc_collage_alternati
     BYOC_RETURN_IF_ERROR(open_model(c));
     byoc_progress_show("checking the error of the plan");
     BYOC_RETURN_IF_ERROR(meter->check(meter->self, apply_plan, &plan, c->diag, &alternative->error));
+    if (isnan(alternative->error)) alternative->error = INFINITY; // its runs took too long
     if (isfinite(alternative->error)) byoc_collage_note(c, key.id, alternative->error);
   }
   byoc_log(BYOC_LOG_INFO, "plan %s: error %.3g as it was built, %.3g with switches; at most %.3g", alternative->name,

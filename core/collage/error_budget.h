@@ -44,7 +44,7 @@ typedef struct byoc_error_meter_t {
   // no limit.
   byoc_status_t (*measure)(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
                            byoc_diag_t *diag, byoc_measured_error_t *out_errors);
-  // Builds a plan, and compares it with all switches off on all samples.
+  // Builds a plan, and compares it with all switches off on all samples. NaN: its runs took too long.
   byoc_status_t (*check)(void *self, byoc_error_apply_t apply, void *context, byoc_diag_t *diag, double *out_error);
 } byoc_error_meter_t;
 

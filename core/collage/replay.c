@@ -2,6 +2,7 @@
 // Partitions by a saved plan, block by block, after comparing hashes.
 #include "core/collage/replay.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/collage/constraint.h"
@@ -302,6 +303,9 @@ byoc_status_t byoc_replay_check_error(byoc_graph_module_t *module, const byoc_ta
   if (status == BYOC_OK) status = meter->check(meter->self, apply_saved, &check, diag, &error);
   byoc_error_budget_deinit(&check.budget);
   if (status != BYOC_OK) return status;
+  if (isnan(error)) {
+    return byoc_diag_error(diag, BYOC_TOOL, "%s: the error of this plan is not known: its runs took too long", path);
+  }
   const double promised = byoc_error_promise(meter, error);
   if (!(promised <= allowed)) {
     byoc_diag_error(
