@@ -66,9 +66,10 @@ typedef struct problem_t {
   double hidden[MAX_NODES];   // of the rough one, if they are larger, on samples that are not the first ones
   enum { INDEPENDENT, ALIGNED, CANCELLING } rule;
   double allowed;
-  size_t measured, checked; // settings, plans
-  bool lies;                // plans err twice as much as their switches
-  bool is_cut;              // the time ends before the last sample of the sites
+  size_t measured, checked;                                     // settings, plans
+  bool lies;                                                    // plans err twice as much as their switches
+  enum { IN_TIME, LATE_WITH_SWITCHES, LATE_AS_BUILT } lateness; // of whole plans: their errors stay unknown
+  bool is_cut;                                                  // the time ends before the last sample of the sites
   byoc_cost_database_t *database;
 } problem_t;
 
@@ -190,6 +191,8 @@ static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, 
     out_errors[k] = (byoc_measured_error_t){.error = has_all ? add_up_all_samples(meter->problem, is_rough)
                                                              : add_up(meter->problem, is_rough),
                                             .sample_count = is_cut ? sample_count - 1 : sample_count};
+    if (has_all && meter->problem->lateness == LATE_WITH_SWITCHES)
+      out_errors[k] = (byoc_measured_error_t){.error = NAN};
     meter->problem->measured += 1;
   }
   return BYOC_OK;
@@ -228,7 +231,7 @@ static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, 
   meter->problem->checked += 1;
   byoc_test_ok(byoc_child_run(&limits, check_body, &child, &answer, sizeof(answer), diag), diag);
   assert_true(answer >= 1);
-  *out_error = answer - 1;
+  *out_error = meter->problem->lateness == LATE_AS_BUILT ? (double)NAN : answer - 1;
   return BYOC_OK;
 }
 
@@ -422,6 +425,28 @@ static void errors_of_too_few_samples_are_not_kept(void **state) {
   assert_int_equal(measured[2], 0);
 }
 
+// Without a known error no plan is taken but the exact one.
+static void plans_whose_runs_take_too_long_are_not_used(void **state) {
+  (void)state;
+  for (int lateness = IN_TIME; lateness <= LATE_AS_BUILT; ++lateness) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, 0.02);
+    for (uint32_t n = 0; n < p.count; ++n) p.errors[n] = 0.01;
+    p.lateness = lateness;
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    bool is_rough[MAX_NODES];
+    const double cost = read_plan(&p, &plan, is_rough);
+    assert_true(fabs(cost - (lateness == IN_TIME ? 4000 : 8000)) < 1e-6);
+    assert_true(fabs(plan.budget.measured - (lateness == IN_TIME ? 0.04 : 0)) < 1e-9);
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+}
+
 // The curve begins with the exact plan, and its errors rise while times fall; it is saved with the plan.
 static void the_trade_off_is_recorded_and_saved(void **state) {
   (void)state;
@@ -474,6 +499,7 @@ int main(void) {
       cmocka_unit_test(a_plan_that_errs_more_than_its_switches_is_not_used),
       cmocka_unit_test(a_plan_without_an_error_on_the_first_samples_is_measured_on_all),
       cmocka_unit_test(errors_of_too_few_samples_are_not_kept),
+      cmocka_unit_test(plans_whose_runs_take_too_long_are_not_used),
       cmocka_unit_test(the_trade_off_is_recorded_and_saved),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
