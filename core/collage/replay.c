@@ -308,13 +308,13 @@ byoc_status_t byoc_replay_check_error(byoc_graph_module_t *module, const byoc_ta
   }
   const double promised = byoc_error_promise(meter, error);
   if (!(promised <= allowed)) {
-    byoc_diag_error(
-        diag, BYOC_MISMATCH,
+    status = byoc_diag_error(
+        diag, BYOC_INVALID_DATA,
         "%s: the outputs of this plan are off by %.2g on %zu sample%s of the inputs, which promises %.2g for "
         "others: more than the allowed %.2g",
         path, error, meter->sample_count, byoc_plural(meter->sample_count), promised, allowed);
     byoc_diag_hint(diag, "give regions with large errors to exact targets, or allow a larger error");
-    return BYOC_INVALID_DATA;
+    return status;
   }
   if (record == NULL) return BYOC_OK;
   record->budget.allowed = allowed;
