@@ -38,7 +38,8 @@ struct byoc_candidate_t {
   const char *reason; // why it is infinite; NULL otherwise
   bool is_fallback;   // the reason came from the backend, which declined it
   bool is_wrong;      // its code computed something else
-  double error;       // its share of an error budget (core/collage/error_budget.h); 0: exact; INFINITY: cannot be used
+  double error;       // its share of an error budget (core/collage/error_budget.h); INFINITY: cannot be used
+  bool is_inexact;    // within an error budget: its target is; its error may be 0 on the samples nevertheless
   double moved_bytes, energy_nj; // of a stated cost; 0: not known
 };
 

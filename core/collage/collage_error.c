@@ -69,18 +69,19 @@ static byoc_status_t key_of(const byoc_collage_t *c, const char *what, uint64_t 
   return byoc_collage_key(c, what, byoc_hash_combine(all, hash), &((byoc_collage_t *)(uintptr_t)c)->arena, out_key);
 }
 
-// Settings whose errors an earlier build measured are not measured again.
+// Settings whose errors an earlier build measured are not measured again. If the time ended before a setting had seen
+// all samples, its error serves this build alone.
 static byoc_status_t measure(byoc_collage_t *c, const uint8_t *settings, size_t count, size_t samples,
                              int64_t budget_ns, double *errors) {
   const size_t width = c->errors->budget.switch_count;
   const byoc_error_meter_t *meter = c->options->meter;
   uint8_t *unknown = byoc_allocate(c->allocator, count + 1, width + 1);
   size_t *numbers = byoc_allocate(c->allocator, count + 1, sizeof(*numbers)), unknown_count = 0;
-  double *measured = byoc_allocate(c->allocator, count + 1, sizeof(*measured));
+  byoc_measured_error_t *measured = byoc_allocate(c->allocator, count + 1, sizeof(*measured));
   byoc_cost_key_t key;
   byoc_status_t status = unknown && numbers && measured ? BYOC_OK : byoc_diag_out_of_memory(c->diag);
   for (size_t k = 0; k < count && status == BYOC_OK; ++k) {
-    status = key_of(c, "error", hash_setting(c, settings + k * width), samples, &key);
+    status = key_of(c, "error of all samples", hash_setting(c, settings + k * width), samples, &key);
     if (status == BYOC_OK && byoc_collage_recall_note(c, key.id, &errors[k])) continue;
     memcpy(unknown + unknown_count * width, settings + k * width, width);
     numbers[unknown_count++] = k;
@@ -90,9 +91,11 @@ static byoc_status_t measure(byoc_collage_t *c, const uint8_t *settings, size_t 
     status = meter->measure(meter->self, unknown, unknown_count, samples, budget_ns, c->diag, measured);
   }
   for (size_t u = 0; u < unknown_count && status == BYOC_OK; ++u) {
-    errors[numbers[u]] = measured[u];
-    status = key_of(c, "error", hash_setting(c, unknown + u * width), samples, &key);
-    if (status == BYOC_OK && isfinite(measured[u])) byoc_collage_note(c, key.id, measured[u]);
+    errors[numbers[u]] = measured[u].error;
+    status = key_of(c, "error of all samples", hash_setting(c, unknown + u * width), samples, &key);
+    if (status == BYOC_OK && isfinite(measured[u].error) && measured[u].sample_count == samples) {
+      byoc_collage_note(c, key.id, measured[u].error);
+    }
   }
   byoc_free(c->allocator, unknown);
   byoc_free(c->allocator, numbers);
@@ -170,6 +173,14 @@ double byoc_collage_error_sum(const byoc_collage_t *c, const byoc_collage_altern
   return sum;
 }
 
+// Is the plan one of exact targets alone?
+static bool is_exact(const byoc_collage_t *c, const byoc_collage_alternative_t *alternative) {
+  for (size_t i = 0; i < c->problems.items.count; ++i) {
+    if (!byoc_error_budget_is_exact(&c->problems.items.data[i], &alternative->covers[i].choice)) return false;
+  }
+  return true;
+}
+
 // ---- plans ----
 
 byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative) {
@@ -178,7 +189,7 @@ byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alterna
   if (!alternative->is_possible) return BYOC_OK;
   alternative->error = 0;
   if (isinf(sum)) alternative->error = INFINITY;
-  if (sum > 0 && isfinite(sum)) {
+  if (isfinite(sum) && !is_exact(c, alternative)) {
     memset(errors->settings, 0, errors->budget.switch_count);
     for (size_t i = 0; i < c->problems.items.count; ++i) {
       byoc_error_budget_select(&errors->budget, &c->problems.items.data[i], &alternative->covers[i].choice,
@@ -186,6 +197,7 @@ byoc_status_t byoc_collage_measure_error(byoc_collage_t *c, byoc_collage_alterna
     }
     BYOC_RETURN_IF_ERROR(measure(c, errors->settings, 1, c->options->meter->sample_count, 0, &alternative->error));
   }
+  if (isnan(alternative->error)) alternative->error = INFINITY; // its runs took too long
   alternative->is_possible = alternative->error <= errors->aim;
   byoc_log(BYOC_LOG_INFO, "plan %s: error %.3g by the sum of squares, %.3g measured; at most %.3g%s", alternative->name,
            sqrt(sum), alternative->error, errors->aim, alternative->is_possible ? "" : ": no alternative");
@@ -204,8 +216,8 @@ static byoc_status_t apply_plan(void *context, byoc_placement_t *placement, byoc
 
 byoc_status_t byoc_collage_check_error(byoc_collage_t *c, byoc_collage_alternative_t *alternative) {
   const byoc_error_meter_t *meter = c->options->meter;
-  const double sum = byoc_collage_error_sum(c, alternative), expected = alternative->error;
-  if (!(sum > 0)) return BYOC_OK;
+  const double expected = alternative->error;
+  if (is_exact(c, alternative)) return BYOC_OK;
   uint64_t hash = c->plain != NULL;
   for (size_t i = 0; i < c->problems.items.count; ++i) {
     const byoc_candidates_t *list = &c->problems.items.data[i].candidates;
@@ -224,6 +236,7 @@ byoc_status_t byoc_collage_check_error(byoc_collage_t *c, byoc_collage_alternati
     BYOC_RETURN_IF_ERROR(open_model(c));
     byoc_progress_show("checking the error of the plan");
     BYOC_RETURN_IF_ERROR(meter->check(meter->self, apply_plan, &plan, c->diag, &alternative->error));
+    if (isnan(alternative->error)) alternative->error = INFINITY; // its runs took too long
     if (isfinite(alternative->error)) byoc_collage_note(c, key.id, alternative->error);
   }
   byoc_log(BYOC_LOG_INFO, "plan %s: error %.3g as it was built, %.3g with switches; at most %.3g", alternative->name,
@@ -305,8 +318,8 @@ static byoc_status_t note_gain(byoc_collage_t *c, const byoc_collage_alternative
   for (const byoc_collage_t *search = c; search != NULL; search = search->plain) {
     for (size_t r = 0; r < search->alternative_count; ++r) {
       const byoc_collage_alternative_t *alternative = &search->alternatives[r];
-      const bool is_exact = alternative->is_possible && !(alternative->error > 0);
-      if (is_exact && time_of(alternative, is_whole) < exact_ns) exact_ns = time_of(alternative, is_whole);
+      if (!alternative->is_possible || !is_exact(search, alternative)) continue;
+      exact_ns = fmin(exact_ns, time_of(alternative, is_whole));
     }
   }
   const double ratio = time_of(plan, is_whole) / exact_ns;

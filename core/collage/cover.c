@@ -190,7 +190,7 @@ static byoc_status_t no_cover(const byoc_cover_problem_t *p, byoc_candidate_t *c
   bool *claimed = byoc_allocate(p->allocator, flow->node_count, sizeof(*claimed));
   if (claimed == NULL) return byoc_diag_out_of_memory(diag);
   for (size_t i = 0; i < candidate_count; ++i) {
-    if (isinf(candidates[i]->cost_ns) || !byoc_cover_allows(p, candidates[i]->error)) continue;
+    if (!byoc_cover_admits(p, candidates[i])) continue;
     for (uint32_t k = 0; k < candidates[i]->nodes.count; ++k) claimed[candidates[i]->nodes.items[k]] = true;
   }
   uint32_t count = 0;

@@ -66,7 +66,7 @@ typedef struct byoc_cover_options_t {
   bool keep_all_candidates; // do not drop dominated candidates first (they change the work, never the cost)
   bool no_dominance;        // do not drop dominated states
   bool limits_error;        // the sum of the candidates' errors must be at most `error_limit`
-  double error_limit;
+  double error_limit;       // 0: without candidates of inexact targets
 } byoc_cover_options_t;
 
 // The result of the search.

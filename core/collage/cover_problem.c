@@ -48,7 +48,7 @@ static byoc_status_t collect_items(byoc_cover_problem_t *p, byoc_candidate_t *co
       return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "candidate %zu ('%s') has no %s", i,
                              candidate->rule ? candidate->rule : "", is_priced ? "nodes of this block" : "cost");
     }
-    if (isinf(candidate->cost_ns) || !byoc_cover_allows(p, candidate->error)) continue;
+    if (!byoc_cover_admits(p, candidate)) continue;
     p->items[p->item_count++] =
         (byoc_cover_item_t){.nodes = candidate->nodes.items,
                             .count = candidate->nodes.count,

@@ -4,6 +4,8 @@
 #ifndef BYOC_CORE_COLLAGE_COVER_PROBLEM_H_
 #define BYOC_CORE_COLLAGE_COVER_PROBLEM_H_
 
+#include <math.h>
+
 #include "core/collage/cover.h"
 
 #define BYOC_COVER_NONE     UINT32_MAX
@@ -97,6 +99,12 @@ static inline double byoc_cover_bound_of(const byoc_cover_problem_t *p, double c
 // Sums are rounded.
 static inline bool byoc_cover_allows(const byoc_cover_problem_t *p, double error) {
   return !p->limits_error || error <= p->error_limit * (1 + 1e-9);
+}
+
+// With a limit of 0, candidates of inexact targets are left out, those without an error on the samples as well.
+static inline bool byoc_cover_admits(const byoc_cover_problem_t *p, const byoc_candidate_t *candidate) {
+  if (p->limits_error && !(p->error_limit > 0) && candidate->is_inexact) return false;
+  return !isinf(candidate->cost_ns) && byoc_cover_allows(p, candidate->error);
 }
 
 // Its stages, in this order.

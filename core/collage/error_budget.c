@@ -165,6 +165,7 @@ void byoc_error_budget_assign(const byoc_error_budget_t *budget, byoc_problem_t 
   for (size_t i = 0; i < problem->candidates.items.count; ++i) {
     byoc_candidate_t *candidate = problem->candidates.items.data[i];
     candidate->error = error_of(budget, problem, candidate);
+    candidate->is_inexact = budget->is_inexact[candidate->target];
   }
 }
 
@@ -172,6 +173,13 @@ double byoc_error_budget_sum(const byoc_problem_t *problem, const byoc_choice_t 
   double sum = 0;
   for (size_t k = 0; k < choice->count; ++k) sum += problem->candidates.items.data[choice->data[k]]->error;
   return sum;
+}
+
+bool byoc_error_budget_is_exact(const byoc_problem_t *problem, const byoc_choice_t *choice) {
+  for (size_t k = 0; k < choice->count; ++k) {
+    if (problem->candidates.items.data[choice->data[k]]->is_inexact) return false;
+  }
+  return true;
 }
 
 void byoc_error_budget_select(const byoc_error_budget_t *budget, const byoc_problem_t *problem,

@@ -23,6 +23,12 @@
 
 #include "core/collage/problem.h"
 
+// The largest error of a setting on the samples that it has seen.
+typedef struct byoc_measured_error_t {
+  double error;
+  size_t sample_count;
+} byoc_measured_error_t;
+
 // Measures errors of whole models. `apply` makes a plan of the module as it is, in a child process.
 typedef byoc_status_t (*byoc_error_apply_t)(void *context, byoc_placement_t *placement, byoc_diag_t *diag);
 typedef struct byoc_error_meter_t {
@@ -33,11 +39,12 @@ typedef struct byoc_error_meter_t {
   // Builds the model with switches: `apply` adds a last input to main, an array of booleans.
   byoc_status_t (*open)(void *self, byoc_error_apply_t apply, void *context, size_t switch_count, byoc_diag_t *diag);
   // Runs it with each setting of the switches (`count` rows of one byte for each switch), on the first `sample_count`
-  // samples, and compares with all switches off. If the time ends, the rest is NaN. INFINITY: the results are not
-  // finite.
+  // samples, and compares with all switches off. If the time ends, the errors are those of the samples that the
+  // settings have seen, fewer than asked for; NaN without any. INFINITY: the results are not finite. A budget of 0 is
+  // no limit.
   byoc_status_t (*measure)(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
-                           byoc_diag_t *diag, double *out_errors);
-  // Builds a plan, and compares it with all switches off on all samples.
+                           byoc_diag_t *diag, byoc_measured_error_t *out_errors);
+  // Builds a plan, and compares it with all switches off on all samples. NaN: its runs took too long.
   byoc_status_t (*check)(void *self, byoc_error_apply_t apply, void *context, byoc_diag_t *diag, double *out_error);
 } byoc_error_meter_t;
 
@@ -82,6 +89,8 @@ byoc_status_t byoc_error_budget_find_sites(byoc_error_budget_t *budget, byoc_pro
 void byoc_error_budget_assign(const byoc_error_budget_t *budget, byoc_problem_t *problem);
 // The sum of the errors of some candidates.
 double byoc_error_budget_sum(const byoc_problem_t *problem, const byoc_choice_t *choice);
+// Is no candidate of the choice one of an inexact target? A sum of 0 does not say so: few samples may miss an error.
+bool byoc_error_budget_is_exact(const byoc_problem_t *problem, const byoc_choice_t *choice);
 // Turns on the switches of a choice.
 void byoc_error_budget_select(const byoc_error_budget_t *budget, const byoc_problem_t *problem,
                               const byoc_choice_t *choice, uint8_t *switches);

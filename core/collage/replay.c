@@ -2,6 +2,7 @@
 // Partitions by a saved plan, block by block, after comparing hashes.
 #include "core/collage/replay.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/collage/constraint.h"
@@ -302,15 +303,18 @@ byoc_status_t byoc_replay_check_error(byoc_graph_module_t *module, const byoc_ta
   if (status == BYOC_OK) status = meter->check(meter->self, apply_saved, &check, diag, &error);
   byoc_error_budget_deinit(&check.budget);
   if (status != BYOC_OK) return status;
+  if (isnan(error)) {
+    return byoc_diag_error(diag, BYOC_TOOL, "%s: the error of this plan is not known: its runs took too long", path);
+  }
   const double promised = byoc_error_promise(meter, error);
   if (!(promised <= allowed)) {
-    byoc_diag_error(
-        diag, BYOC_MISMATCH,
+    status = byoc_diag_error(
+        diag, BYOC_INVALID_DATA,
         "%s: the outputs of this plan are off by %.2g on %zu sample%s of the inputs, which promises %.2g for "
         "others: more than the allowed %.2g",
         path, error, meter->sample_count, byoc_plural(meter->sample_count), promised, allowed);
     byoc_diag_hint(diag, "give regions with large errors to exact targets, or allow a larger error");
-    return BYOC_INVALID_DATA;
+    return status;
   }
   if (record == NULL) return BYOC_OK;
   record->budget.allowed = allowed;

@@ -84,7 +84,9 @@ static byoc_status_t open_measurer(wiring_t *w, const byoc_graph_module_t *modul
 
 static byoc_error_measurer_t error_measurer(const byoc_placing_t *placing, int32_t thread_count,
                                             byoc_graph_module_t *module, const byoc_target_list_t *targets) {
+  const uint32_t run_timeout_s = placing->run_timeout_s;
   return (byoc_error_measurer_t){.build = byoc_build_plan,
+                                 .run_timeout_ms = run_timeout_s > BYOC_ERROR_RUN_TIMEOUT_S ? run_timeout_s * 1000 : 0,
                                  .module = module,
                                  .targets = targets,
                                  .allocator = module->allocator,

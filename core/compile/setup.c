@@ -180,6 +180,18 @@ static byoc_status_t read_error(const byoc_setup_options_t *options, byoc_diag_t
                          prefix, prefix);
 }
 
+// The default plan within an error budget. The environment's is followed if it can be: a saved plan, but not a greedy
+// one, which says nothing of this build.
+static void choose_budget_plan(const byoc_setup_options_t *options, byoc_placing_t *placing) {
+  if (options->plan != NULL) return;
+  if (placing->plan != NULL && strcmp(placing->plan, "greedy") != 0) return;
+  if (placing->plan != NULL) {
+    byoc_log(BYOC_LOG_WARNING, "BYOC_PLAN=greedy is not followed: %serror needs a plan by cost",
+             options->prefix != NULL ? options->prefix : "");
+  }
+  placing->plan = "collage";
+}
+
 static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool greedy_by_default, byoc_diag_t *diag,
                                     byoc_placing_t *out_placing) {
   bool has_budget = options->cost_budget_s > 0;
@@ -190,7 +202,7 @@ static byoc_status_t choose_placing(const byoc_setup_options_t *options, bool gr
   const char *preset = getenv("BYOC_PLAN");
   if (options->plan == NULL && preset != NULL && preset[0] != '\0') out_placing->plan = preset;
   BYOC_RETURN_IF_ERROR(read_error(options, diag, &out_placing->error));
-  if (out_placing->error > 0 && options->plan == NULL) out_placing->plan = "collage";
+  if (out_placing->error > 0) choose_budget_plan(options, out_placing);
   if (out_placing->error > 0 && !has_budget) out_placing->budget_s = BYOC_ERROR_COST_BUDGET_S;
   if (out_placing->plan == NULL) out_placing->plan = greedy_by_default ? "greedy" : "collage";
   bool is_name = strcmp(out_placing->plan, "greedy") == 0 || strcmp(out_placing->plan, "collage") == 0;
@@ -370,6 +382,7 @@ static void count_placed(const byoc_placement_t *placement, const byoc_target_t 
 void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out) {
   const byoc_placement_t *placement = &setup->build.result.placement;
   byoc_arena_t arena;
+  const char *separator = "";
   byoc_arena_init(&arena, setup->allocator);
   for (size_t t = 0; t < setup->targets.targets.count; ++t) {
     const byoc_target_t *target = setup->targets.targets.data[t];
@@ -378,7 +391,8 @@ void byoc_setup_format_placement(const byoc_setup_t *setup, byoc_string_t *out) 
     count_placed(placement, target, &regions, &nodes);
     // Precisions that were tried and not taken are not worth a word.
     if (setup->placing.error > 0 && regions == 0 && byoc_target_relative_error(target) > 0) continue;
-    byoc_string_append(out, t > 0 ? ", " : "");
+    byoc_string_append(out, separator);
+    separator = ", ";
     if (target->kind->backend == NULL) {
       const size_t count = placement->left_over_count;
       byoc_string_appendf(out, "%s %zu operator%s", target->kind->name, count, byoc_plural(count));

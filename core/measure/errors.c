@@ -16,9 +16,10 @@
 #include "core/measure/candidate.h"
 #include "core/measure/runner.h"
 
-// Limits for one build and for one process that runs.
+// The limit for one build.
 #define BUILD_TIMEOUT_MS 1800000
-#define RUN_TIMEOUT_MS   600000
+// Runs may take so many times as long as the longest one before: a plan may be slower, and the machine may be busy.
+#define RUN_SLACK 10.0
 
 // ---- the norm ----
 
@@ -123,7 +124,7 @@ static byoc_status_t build(const byoc_error_measurer_t *measurer, byoc_error_app
 // ---- running ----
 
 typedef struct run_t {
-  const byoc_error_measurer_t *measurer;
+  byoc_error_measurer_t *measurer;
   const char *switched, *plan; // artifacts; plan NULL: the one with switches is compared with itself
   const uint8_t *settings;
   size_t count, sample_count;
@@ -133,7 +134,8 @@ typedef struct run_t {
 typedef struct run_answer_t {
   int32_t status;
   char message[500];
-  double errors[]; // [setting]
+  int64_t run_ns;                 // the longest run
+  byoc_measured_error_t errors[]; // [setting]
 } run_answer_t;
 
 static size_t elements_of(const byoc_tensor_info_t *info) {
@@ -198,43 +200,53 @@ static byoc_status_t copy_outputs(const byoc_cost_runner_t *runner, byoc_arena_t
   return *out != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
+static byoc_status_t run_once(const byoc_cost_runner_t *runner, byoc_diag_t *diag, int64_t *longest_ns) {
+  const int64_t start_ns = byoc_now_ns();
+  BYOC_RETURN_IF_ERROR(byoc_cost_runner_run(runner, diag));
+  const int64_t taken_ns = byoc_now_ns() - start_ns + 1; // never 0
+  if (taken_ns > *longest_ns) *longest_ns = taken_ns;
+  return BYOC_OK;
+}
+
 // All settings on one sample.
 static byoc_status_t run_sample(const run_t *run, size_t sample, const byoc_cost_runner_t *switched,
                                 const byoc_cost_runner_t *plan, void ***exact, byoc_arena_t *arena, int64_t end_ns,
-                                byoc_diag_t *diag, double *errors) {
+                                byoc_diag_t *diag, run_answer_t *answer) {
   const size_t switch_count = run->measurer->switch_count;
   const size_t input_count = switched->table->input_count - (switch_count > 0);
   uint8_t *switches = switch_count > 0 ? switched->inputs[input_count] : NULL;
   fill(run, switched, sample, input_count);
   if (switches != NULL) memset(switches, 0, switch_count);
-  BYOC_RETURN_IF_ERROR(byoc_cost_runner_run(switched, diag));
+  BYOC_RETURN_IF_ERROR(run_once(switched, diag, &answer->run_ns));
   BYOC_RETURN_IF_ERROR(copy_outputs(switched, arena, diag, exact));
   BYOC_RETURN_IF_ERROR(check_not_zero(switched, *exact, diag));
   const byoc_cost_runner_t *runner = plan != NULL ? plan : switched;
   if (plan != NULL) fill(run, plan, sample, input_count);
   for (size_t k = 0; k < run->count; ++k) {
+    byoc_measured_error_t *measured = &answer->errors[k];
     double error = 0;
-    if (byoc_now_ns() > end_ns) errors[k] = sample == 0 ? (double)NAN : errors[k];
-    if (byoc_now_ns() > end_ns) continue;
+    if (byoc_now_ns() > end_ns) break;
     if (plan == NULL) memcpy(switches, run->settings + k * switch_count, switch_count);
-    BYOC_RETURN_IF_ERROR(byoc_cost_runner_run(runner, diag));
+    BYOC_RETURN_IF_ERROR(run_once(runner, diag, &answer->run_ns));
     BYOC_RETURN_IF_ERROR(compare(runner, *exact, diag, &error));
-    if (error > errors[k]) errors[k] = error;
+    if (!(error <= measured->error)) measured->error = error; // NaN before the first sample
+    measured->sample_count += 1;
   }
   return BYOC_OK;
 }
 
-static byoc_status_t run_all(const run_t *run, byoc_arena_t *arena, byoc_diag_t *diag, double *errors) {
+static byoc_status_t run_all(const run_t *run, byoc_arena_t *arena, byoc_diag_t *diag, run_answer_t *answer) {
   byoc_cost_runner_t switched, plan;
   const int32_t threads = run->measurer->thread_count;
   BYOC_RETURN_IF_ERROR(byoc_cost_runner_open(run->switched, threads, arena, diag, &switched));
   if (run->plan != NULL) BYOC_RETURN_IF_ERROR(byoc_cost_runner_open(run->plan, threads, arena, diag, &plan));
   const int64_t end_ns = run->budget_ns > 0 ? byoc_now_ns() + run->budget_ns : INT64_MAX;
   void **exact = NULL;
+  for (size_t k = 0; k < run->count; ++k) answer->errors[k].error = NAN;
   for (size_t sample = 0; sample < run->sample_count; ++sample) {
     if (sample > 0 && byoc_now_ns() > end_ns) break;
     BYOC_RETURN_IF_ERROR(
-        run_sample(run, sample, &switched, run->plan != NULL ? &plan : NULL, &exact, arena, end_ns, diag, errors));
+        run_sample(run, sample, &switched, run->plan != NULL ? &plan : NULL, &exact, arena, end_ns, diag, answer));
   }
   return BYOC_OK;
 }
@@ -244,27 +256,66 @@ static void run_body(void *self, void *answer) {
   byoc_diag_t diag = {0};
   byoc_arena_t arena;
   byoc_arena_init(&arena, byoc_allocator_system());
-  out->status = run_all(self, &arena, &diag, out->errors);
+  out->status = run_all(self, &arena, &diag, out);
   if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s\n%s", diag.message, diag.hint);
 }
 
-static byoc_status_t run_child(run_t *run, byoc_diag_t *diag, double *out_errors) {
-  const size_t size = sizeof(run_answer_t) + run->count * sizeof(double);
-  run_answer_t *answer = byoc_allocate(run->measurer->allocator, 1, size);
-  if (answer == NULL) return byoc_diag_out_of_memory(diag);
-  const byoc_child_limits_t limits = {.timeout_ms = RUN_TIMEOUT_MS};
-  byoc_status_t status = byoc_child_run(&limits, run_body, run, answer, size, diag);
-  answer->message[sizeof(answer->message) - 1] = '\0';
-  if (status == BYOC_OK && answer->status != BYOC_OK) {
-    const size_t first = strcspn(answer->message, "\n");
-    status = byoc_diag_error(diag, answer->status, "%.*s", (int)first, answer->message);
-    if (answer->message[first] != '\0' && answer->message[first + 1] != '\0') {
-      byoc_diag_hint(diag, "%s", answer->message + first + 1);
-    }
+uint32_t byoc_error_timeout_ms(const byoc_error_measurer_t *measurer, size_t run_count, int64_t budget_ns) {
+  const double run_ms = measurer->run_timeout_ms > 0 ? measurer->run_timeout_ms : BYOC_ERROR_RUN_TIMEOUT_S * 1e3;
+  const double expected_ns = (double)run_count * (double)measurer->run_ns * RUN_SLACK;
+  const double total_ms = run_ms + (budget_ns > 0 ? (double)budget_ns : expected_ns) / 1e6;
+  return total_ms < UINT32_MAX ? (uint32_t)total_ms : UINT32_MAX;
+}
+
+// The message of a failed run, with its hint behind it on a line of its own.
+static byoc_status_t adopt_failure(const run_answer_t *answer, byoc_diag_t *diag) {
+  const size_t first = strcspn(answer->message, "\n");
+  byoc_diag_error(diag, answer->status, "%.*s", (int)first, answer->message);
+  if (answer->message[first] != '\0' && answer->message[first + 1] != '\0') {
+    byoc_diag_hint(diag, "%s", answer->message + first + 1);
   }
-  if (status == BYOC_OK) memcpy(out_errors, answer->errors, run->count * sizeof(double));
-  byoc_free(run->measurer->allocator, answer);
+  return answer->status;
+}
+
+// If the child takes too long nothing is known of its settings, which is no failure.
+static byoc_status_t run_child(run_t *run, byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
+  byoc_error_measurer_t *measurer = run->measurer;
+  const size_t size = sizeof(run_answer_t) + run->count * sizeof(*out_errors);
+  run_answer_t *answer = byoc_allocate(measurer->allocator, 1, size);
+  if (answer == NULL) return byoc_diag_out_of_memory(diag);
+  const uint32_t timeout_ms = byoc_error_timeout_ms(measurer, (run->count + 1) * run->sample_count, run->budget_ns);
+  const byoc_child_limits_t limits = {.timeout_ms = timeout_ms};
+  byoc_child_t child;
+  byoc_diag_t why = {0};
+  byoc_status_t status = byoc_child_start(&limits, run_body, run, answer, size, &why, &child);
+  const bool has_started = status == BYOC_OK;
+  if (has_started) status = byoc_child_wait(&child, &why);
+  const bool is_late = has_started && status == BYOC_TOOL && child.end == BYOC_CHILD_LATE;
+  if (is_late)
+    byoc_log(BYOC_LOG_WARNING, "errors of plans were not measured: a process that runs them: %s", why.message);
+  answer->message[sizeof(answer->message) - 1] = '\0';
+  if (status == BYOC_OK && answer->status == BYOC_OK) {
+    if (run->count > 0) memcpy(out_errors, answer->errors, run->count * sizeof(*out_errors));
+    if (answer->run_ns > measurer->run_ns) measurer->run_ns = answer->run_ns;
+  } else if (status == BYOC_OK) {
+    status = adopt_failure(answer, diag);
+  } else {
+    status = is_late ? BYOC_OK : byoc_diag_adopt(diag, &why);
+  }
+  byoc_free(measurer->allocator, answer);
   return status;
+}
+
+// Without a budget, the time of one run is what limits the others; the exact plan tells it if no run did before.
+static byoc_status_t run_settings(run_t *run, byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
+  byoc_measured_error_t none;
+  run_t first = {.measurer = run->measurer, .switched = run->switched, .sample_count = 1};
+  for (size_t k = 0; k < run->count; ++k) out_errors[k] = (byoc_measured_error_t){.error = NAN};
+  if (run->budget_ns <= 0 && run->measurer->run_ns == 0) {
+    BYOC_RETURN_IF_ERROR(run_child(&first, diag, &none));
+    if (run->measurer->run_ns == 0) return BYOC_OK; // it took too long
+  }
+  return run_child(run, diag, out_errors);
 }
 
 // ---- the meter ----
@@ -288,7 +339,7 @@ static byoc_status_t open_model(void *self, byoc_error_apply_t apply, void *cont
 }
 
 static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
-                             byoc_diag_t *diag, double *out_errors) {
+                             byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
   byoc_error_measurer_t *measurer = self;
   char *path = artifact_of(measurer, "switched.so");
   run_t run = {.measurer = measurer,
@@ -297,7 +348,7 @@ static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, 
                .count = count,
                .sample_count = sample_count,
                .budget_ns = budget_ns};
-  byoc_status_t status = path != NULL ? run_child(&run, diag, out_errors) : byoc_diag_out_of_memory(diag);
+  byoc_status_t status = path != NULL ? run_settings(&run, diag, out_errors) : byoc_diag_out_of_memory(diag);
   byoc_free(measurer->allocator, path);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "measuring errors");
 }
@@ -309,7 +360,9 @@ static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, 
       .measurer = measurer, .switched = switched, .plan = plan, .count = 1, .sample_count = measurer->samples.count};
   byoc_status_t status = switched != NULL && plan != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   if (status == BYOC_OK) status = build(measurer, apply, context, plan, diag);
-  if (status == BYOC_OK) status = run_child(&run, diag, out_error);
+  byoc_measured_error_t measured;
+  if (status == BYOC_OK) status = run_settings(&run, diag, &measured);
+  if (status == BYOC_OK) *out_error = measured.error;
   byoc_free(measurer->allocator, switched);
   byoc_free(measurer->allocator, plan);
   return status == BYOC_OK ? BYOC_OK : byoc_diag_context(diag, status, "checking the error of the plan");

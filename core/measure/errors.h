@@ -7,16 +7,24 @@
 #include "core/measure/plans.h"
 #include "core/measure/samples.h"
 
+#define BYOC_ERROR_RUN_TIMEOUT_S 600
+
 typedef struct byoc_error_measurer_t {
   byoc_plan_builder_t build;
   byoc_graph_module_t *module; // simplified, not placed
   const byoc_target_list_t *targets;
   byoc_allocator_t allocator;
   int32_t thread_count;
+  uint32_t run_timeout_ms; // one run, before it is known how long one takes; 0: BYOC_ERROR_RUN_TIMEOUT_S
   byoc_error_samples_t samples;
   char *folder; // of the model with switches; NULL: it is not open
   size_t switch_count;
+  int64_t run_ns; // the longest run so far; 0: there was none
 } byoc_error_measurer_t;
+
+// How long a process may take that runs models so many times: the time budget, or without one (0) some times as long as
+// the runs are expected to take; beside it the limit for one run.
+uint32_t byoc_error_timeout_ms(const byoc_error_measurer_t *measurer, size_t run_count, int64_t budget_ns);
 
 // BYOC_UNSUPPORTED if the model's inputs cannot be given to it as tensors of known sizes, or if no output is a float.
 // BYOC_INVALID_ARGUMENT for samples of other inputs than the model's.

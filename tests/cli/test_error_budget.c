@@ -20,6 +20,14 @@ static double number_of(const json_t *object, const char *key) {
   return json_number_value(value);
 }
 
+static void write_model(const char *path, const char *results, const char *nodes) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fprintf(file, "module {\n  func @main(%%x : f32[4,8], %%w : f32[8,8]) -> (%s) {\n%s    return %%y\n  }\n}\n", results,
+          nodes);
+  assert_int_equal(fclose(file), 0);
+}
+
 // The promise is within the budget, what was measured is within the promise, and so is what other inputs show. The
 // plan can be replayed, and is refused where less is allowed.
 static void test_c13_precisions_are_chosen_within_a_measured_error(void **state) {
@@ -50,6 +58,27 @@ static void test_c13_precisions_are_chosen_within_a_measured_error(void **state)
   byoc_test_shell(1, "byoc build mlp.onnx -o other.so -t cutlass --error 1e-6 --plan plan.json");
   byoc_test_printed("more than the allowed 1e-06");
   byoc_test_shell(1, "test -e other.so");
+  // A saved plan that the environment names is the plan, too.
+  byoc_test_shell(1, "BYOC_PLAN=plan.json byoc build mlp.onnx -o other.so -t cutlass --error 1e-6");
+  byoc_test_printed("more than the allowed 1e-06");
+  byoc_test_shell(1, "test -e other.so");
+}
+
+// The option needs a plan by cost: the greedy one of the environment gives way, and the user learns it.
+static void a_greedy_plan_of_the_environment_gives_way(void **state) {
+  (void)state;
+  write_model("small.byoc", "%y : f32[4,8]", "    %y = MatMul@13(%x, %w) : f32[4,8]\n");
+  byoc_test_shell(0, "BYOC_PLAN=greedy byoc build small.byoc -o small.so -t cutlass --error 1e-2 --cost-budget 1");
+  byoc_test_printed("BYOC_PLAN=greedy is not followed: --error needs a plan by cost");
+}
+
+// The line of the targets begins with the first one that is named, although others come before it.
+static void the_line_of_targets_has_no_empty_place(void **state) {
+  (void)state;
+  write_model("plain.byoc", "%y : f32[4,8]", "    %0 = MatMul@13(%x, %w) : f32[4,8]\n    %y = Sin@7(%0) : f32[4,8]\n");
+  byoc_test_shell(0, "byoc build plain.byoc -o plain.so -t 'cutlass -precision=int8' --error 1e-9 --cost-budget 1");
+  byoc_test_printed("c 2 operators");
+  byoc_test_no_line(", , ");
 }
 
 // Without a budget nothing changes: the target is not copied, and the artifact is that of a build before.
@@ -93,14 +122,6 @@ static void wrong_budgets_are_refused(void **state) {
   byoc_test_shell(1, "test -e wrong.so");
 }
 
-static void write_model(const char *path, const char *results, const char *nodes) {
-  FILE *file = fopen(path, "w");
-  assert_non_null(file);
-  fprintf(file, "module {\n  func @main(%%x : f32[4,8], %%w : f32[8,8]) -> (%s) {\n%s    return %%y\n  }\n}\n", results,
-          nodes);
-  assert_int_equal(fclose(file), 0);
-}
-
 static void outputs_without_a_relative_error_are_named(void **state) {
   (void)state;
   write_model("integers.byoc", "%y : i64[4]",
@@ -120,6 +141,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(wrong_budgets_are_refused),
       cmocka_unit_test(outputs_without_a_relative_error_are_named),
+      cmocka_unit_test(a_greedy_plan_of_the_environment_gives_way),
+      cmocka_unit_test(the_line_of_targets_has_no_empty_place),
       cmocka_unit_test(a_build_without_a_budget_is_exact),
       cmocka_unit_test(test_c13_precisions_are_chosen_within_a_measured_error),
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placing within an error budget, with stated costs and errors. Row C13.
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/base/child.h"
 #include "core/base/file.h"
@@ -8,11 +9,12 @@
 #include "core/collage/cost_key.h"
 #include "core/collage/place_collage.h"
 #include "core/collage/plan_json.h"
+#include "core/collage/replay.h"
 #include "core/ir/attribute_names.h"
 #include "core/ir/module_text.h"
 #include "tests/support/support.h"
 
-enum { MAX_NODES = 10, TARGETS = 3, EXACT = 0, ROUGH = 1, NATIVE = 2 };
+enum { MAX_NODES = 10, TARGETS = 3, EXACT = 0, ROUGH = 1, NATIVE = 2, SAMPLES = 4 };
 
 // ---- targets: one backend in two precisions, and "c" ----
 
@@ -62,10 +64,14 @@ typedef struct problem_t {
   uint32_t count;
   double costs[2][MAX_NODES]; // of the exact and the rough target
   double errors[MAX_NODES];   // of the rough one
+  double hidden[MAX_NODES];   // of the rough one, if they are larger, on samples that are not the first ones
   enum { INDEPENDENT, ALIGNED, CANCELLING } rule;
   double allowed;
-  size_t measured, checked; // settings, plans
-  bool lies;                // plans err twice as much as their switches
+  size_t measured, checked;                                     // settings, plans
+  bool lies;                                                    // plans err twice as much as their switches
+  enum { IN_TIME, LATE_WITH_SWITCHES, LATE_AS_BUILT } lateness; // of whole plans: their errors stay unknown
+  bool is_cut;                                                  // the time ends before the last sample of the sites
+  byoc_cost_database_t *database;
 } problem_t;
 
 static byoc_graph_module_t *make_graph(problem_t *p, byoc_test_random_t *random) {
@@ -146,13 +152,19 @@ static double add_up(const problem_t *p, const bool *is_rough) {
   return p->rule == ALIGNED ? sum : p->rule == CANCELLING && count > 1 ? sqrt(squares) / 2 : sqrt(squares);
 }
 
+static double add_up_all_samples(const problem_t *p, const bool *is_rough) {
+  problem_t all = *p;
+  for (uint32_t n = 0; n < p->count; ++n) all.errors[n] = fmax(p->errors[n], p->hidden[n]);
+  return add_up(&all, is_rough);
+}
+
 // ---- the meter: which nodes are rough is found out by placing, as a real one does ----
 
 typedef struct meter_t {
   problem_t *problem;
   byoc_graph_module_t *module;
   size_t switch_count;
-  uint32_t nodes[MAX_NODES]; // of the switches
+  bool is_replay; // a saved plan is checked, without switches
 } meter_t;
 
 static byoc_status_t open_model(void *self, byoc_error_apply_t apply, void *context, size_t switch_count,
@@ -162,21 +174,26 @@ static byoc_status_t open_model(void *self, byoc_error_apply_t apply, void *cont
   (void)diag;
   meter_t *meter = self;
   meter->switch_count = switch_count;
-  assert_int_equal(switch_count, meter->problem->count);
+  assert_true(meter->is_replay ? switch_count == 0 : switch_count == meter->problem->count);
   return BYOC_OK;
 }
 
 // Sites are in the order of their first nodes, as all have one node; the graph's order is that of its text.
 static byoc_status_t measure(void *self, const uint8_t *settings, size_t count, size_t sample_count, int64_t budget_ns,
-                             byoc_diag_t *diag, double *out_errors) {
-  (void)budget_ns;
+                             byoc_diag_t *diag, byoc_measured_error_t *out_errors) {
   (void)diag;
   meter_t *meter = self;
-  assert_in_range(sample_count, 1, 4);
+  assert_in_range(sample_count, 1, SAMPLES);
   for (size_t k = 0; k < count; ++k) {
     bool is_rough[MAX_NODES] = {false};
     for (size_t s = 0; s < meter->switch_count; ++s) is_rough[s] = settings[k * meter->switch_count + s] != 0;
-    out_errors[k] = add_up(meter->problem, is_rough);
+    const bool has_all = sample_count == SAMPLES;
+    const bool is_cut = meter->problem->is_cut && budget_ns > 0;
+    out_errors[k] = (byoc_measured_error_t){.error = has_all ? add_up_all_samples(meter->problem, is_rough)
+                                                             : add_up(meter->problem, is_rough),
+                                            .sample_count = is_cut ? sample_count - 1 : sample_count};
+    if (has_all && meter->problem->lateness == LATE_WITH_SWITCHES)
+      out_errors[k] = (byoc_measured_error_t){.error = NAN};
     meter->problem->measured += 1;
   }
   return BYOC_OK;
@@ -203,7 +220,8 @@ static void check_body(void *self, void *answer) {
     if (byoc_attributes_int(&function->attributes, BYOC_ATTRIBUTE_TARGET, -1) != ROUGH) continue;
     BYOC_FOR_EACH_NODE(node, function->body) is_rough[number_of(node)] = true;
   }
-  *(double *)answer = add_up(check->meter->problem, is_rough) * (check->meter->problem->lies ? 2 : 1) + 1;
+  const problem_t *problem = check->meter->problem;
+  *(double *)answer = add_up_all_samples(problem, is_rough) * (problem->lies ? 2 : 1) + 1;
 }
 
 static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, byoc_diag_t *diag, double *out_error) {
@@ -214,7 +232,7 @@ static byoc_status_t check(void *self, byoc_error_apply_t apply, void *context, 
   meter->problem->checked += 1;
   byoc_test_ok(byoc_child_run(&limits, check_body, &child, &answer, sizeof(answer), diag), diag);
   assert_true(answer >= 1);
-  *out_error = answer - 1;
+  *out_error = meter->problem->lateness == LATE_AS_BUILT ? (double)NAN : answer - 1;
   return BYOC_OK;
 }
 
@@ -224,11 +242,12 @@ static void place(problem_t *p, made_t *made, byoc_graph_module_t *module, byoc_
   byoc_diag_t diag = {0};
   meter_t state = {.problem = p, .module = module};
   const byoc_error_meter_t meter = {
-      .self = &state, .sample_count = 4, .open = open_model, .measure = measure, .check = check};
+      .self = &state, .sample_count = SAMPLES, .open = open_model, .measure = measure, .check = check};
   const byoc_collage_options_t options = {.targets = &made->list,
                                           .pricer = {.self = p, .price = price, .look_up = look_up},
                                           .estimator = &machine,
                                           .budget_s = 1e3,
+                                          .database = p->database,
                                           .key = {.target = "t", .plugin = "p", .compiler = "c", .machine = "m"},
                                           .meter = &meter,
                                           .error = p->allowed};
@@ -340,6 +359,95 @@ static void a_plan_that_errs_more_than_its_switches_is_not_used(void **state) {
   run_random(INDEPENDENT, false, true);
 }
 
+// A chain whose rough nodes are twice as fast, and show no error on the first samples.
+static byoc_graph_module_t *make_hidden(problem_t *p, double hidden) {
+  byoc_test_random_t random = {.state = 7};
+  *p = (problem_t){.count = 4, .allowed = 0.15}; // a goal of 0.1
+  for (uint32_t n = 0; n < p->count; ++n) {
+    p->costs[EXACT][n] = 2000;
+    p->costs[ROUGH][n] = 1000;
+    p->hidden[n] = hidden;
+  }
+  return make_graph(p, &random);
+}
+
+// Without an error on the first samples, a rough region is no exact one: the plan is measured on all samples.
+static void a_plan_without_an_error_on_the_first_samples_is_measured_on_all(void **state) {
+  (void)state;
+  static const double hidden[] = {0.02, 0.5};
+  for (size_t i = 0; i < 2; ++i) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, hidden[i]);
+    const bool is_within = 2 * hidden[i] <= 0.1; // the root of four squares
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    bool is_rough[MAX_NODES];
+    const double cost = read_plan(&p, &plan, is_rough);
+    assert_true(fabs(cost - (is_within ? 4000 : 8000)) < 1e-6);
+    assert_true(fabs(plan.budget.measured - (is_within ? 2 * hidden[i] : 0)) < 1e-9);
+    assert_int_equal(p.checked, is_within ? 1 : 0);
+    assert_true(fabs(plan.budget.curve.data[0].cost_ns - 8000) < 1e-6); // the curve begins with the exact plan
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+}
+
+// Errors of fewer samples than were asked for are used once, and measured again by the next build.
+static void errors_of_too_few_samples_are_not_kept(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/costs.sqlite", folder);
+  byoc_cost_database_t *database = NULL;
+  byoc_test_ok(byoc_cost_database_open(path, byoc_allocator_system(), &diag, &database), &diag);
+  size_t measured[3];
+  for (int build = 0; build < 3; ++build) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, 0.02);
+    p.is_cut = build == 0;
+    p.database = database;
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    measured[build] = p.measured;
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+  byoc_cost_database_close(database);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  assert_true(measured[0] > 4);     // four sites, and plans
+  assert_int_equal(measured[1], 4); // the plans are known
+  assert_int_equal(measured[2], 0);
+}
+
+// Without a known error no plan is taken but the exact one.
+static void plans_whose_runs_take_too_long_are_not_used(void **state) {
+  (void)state;
+  for (int lateness = IN_TIME; lateness <= LATE_AS_BUILT; ++lateness) {
+    problem_t p;
+    made_t made;
+    byoc_plan_t plan;
+    byoc_graph_module_t *module = make_hidden(&p, 0.02);
+    for (uint32_t n = 0; n < p.count; ++n) p.errors[n] = 0.01;
+    p.lateness = lateness;
+    make_targets(&made);
+    place(&p, &made, module, &plan);
+    bool is_rough[MAX_NODES];
+    const double cost = read_plan(&p, &plan, is_rough);
+    assert_true(fabs(cost - (lateness == IN_TIME ? 4000 : 8000)) < 1e-6);
+    assert_true(fabs(plan.budget.measured - (lateness == IN_TIME ? 0.04 : 0)) < 1e-9);
+    byoc_plan_deinit(&plan);
+    byoc_graph_module_destroy(module);
+    release_targets(&made);
+  }
+}
+
 // The curve begins with the exact plan, and its errors rise while times fall; it is saved with the plan.
 static void the_trade_off_is_recorded_and_saved(void **state) {
   (void)state;
@@ -384,13 +492,57 @@ static void the_trade_off_is_recorded_and_saved(void **state) {
   release_targets(&made);
 }
 
+// The status that is returned is the one of the message.
+static void check_saved(problem_t *p, const made_t *made, byoc_graph_module_t *module, const char *path, double allowed,
+                        byoc_status_t expected) {
+  byoc_diag_t diag = {0};
+  meter_t state = {.problem = p, .module = module, .is_replay = true};
+  const byoc_error_meter_t meter = {
+      .self = &state, .sample_count = SAMPLES, .open = open_model, .measure = measure, .check = check};
+  byoc_plan_t record;
+  byoc_plan_init(&record, byoc_allocator_system());
+  const byoc_status_t status = byoc_replay_check_error(module, &made->list, path, &meter, allowed, &diag, &record);
+  assert_int_equal(status, expected);
+  if (expected != BYOC_OK) assert_int_equal(diag.status, expected);
+  if (expected == BYOC_OK) assert_true(fabs(record.budget.measured - 0.04) < 1e-9);
+  byoc_plan_deinit(&record);
+}
+
+static void a_saved_plan_is_refused_where_less_is_allowed(void **state) {
+  (void)state;
+  byoc_diag_t diag = {0};
+  problem_t p;
+  made_t made;
+  byoc_plan_t plan;
+  char *folder = byoc_test_folder(), path[600];
+  snprintf(path, sizeof(path), "%s/plan.json", folder);
+  byoc_graph_module_t *module = make_hidden(&p, 0.02), *again = make_hidden(&p, 0.02);
+  make_targets(&made);
+  place(&p, &made, module, &plan);
+  byoc_test_ok(byoc_plan_write(&plan, path, &diag), &diag);
+  check_saved(&p, &made, again, path, 0.07, BYOC_OK); // four samples promise half as much again
+  check_saved(&p, &made, again, path, 0.05, BYOC_INVALID_DATA);
+  p.lateness = LATE_AS_BUILT;
+  check_saved(&p, &made, again, path, 0.07, BYOC_TOOL);
+  (void)byoc_remove_tree(folder, NULL);
+  free(folder);
+  byoc_plan_deinit(&plan);
+  byoc_graph_module_destroy(again);
+  byoc_graph_module_destroy(module);
+  release_targets(&made);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_c13_the_plan_within_a_budget_equals_brute_force),
       cmocka_unit_test(test_c13_errors_that_agree_are_measured_and_raised_back),
       cmocka_unit_test(errors_that_cancel_leave_room_for_more),
       cmocka_unit_test(a_plan_that_errs_more_than_its_switches_is_not_used),
+      cmocka_unit_test(a_plan_without_an_error_on_the_first_samples_is_measured_on_all),
+      cmocka_unit_test(errors_of_too_few_samples_are_not_kept),
+      cmocka_unit_test(plans_whose_runs_take_too_long_are_not_used),
       cmocka_unit_test(the_trade_off_is_recorded_and_saved),
+      cmocka_unit_test(a_saved_plan_is_refused_where_less_is_allowed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
