@@ -17,6 +17,7 @@
 
 #include "core/base/arena.h"
 #include "core/frontend/onnx_write.h"
+#include "core/ir/graph.h"
 #include "onnx.pb-c.h"
 
 // Reads the messages of a model that byoc_onnx_read_file accepts. Tensors in external files keep their references.
@@ -25,6 +26,11 @@ byoc_status_t byoc_onnx_model_open(const char *path, byoc_allocator_t allocator,
 // A copy that shares all messages but the model, its graph, and the list of operator sets; the original must outlive
 // it. Messages that both have are copied before they are changed.
 byoc_status_t byoc_onnx_model_fork(const byoc_onnx_model_t *model, byoc_diag_t *diag, byoc_onnx_model_t **out_copy);
+// Lets all tensors in external files hold their bytes themselves, those of nested graphs, attributes and local
+// functions included: then the model can be written anywhere. `folder`: of the files. They stay open with `keeper`,
+// which outlives the model and its forks.
+byoc_status_t byoc_onnx_model_take_external(byoc_onnx_model_t *model, const char *folder, byoc_graph_module_t *keeper,
+                                            byoc_diag_t *diag);
 Onnx__ModelProto *byoc_onnx_model_message(byoc_onnx_model_t *model);
 byoc_arena_t *byoc_onnx_model_arena(byoc_onnx_model_t *model);
 // The version of a domain's operator set that the model imports; 0: none.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc quantise: what it writes, what it tells, and what it refuses.
 #include "core/base/file.h"
+#include "core/frontend/onnx_edit.h"
 #include "tests/cli/models.h"
 #include "tests/support/command.h"
 #include "tests/support/group.h"
@@ -99,6 +100,77 @@ static void write_unsorted(const char *path) {
   byoc_onnx_graph_node(graph, "MatMul", "first", "x,x", "a");
   byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "4,4");
   byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+// Lets a tensor of f32[4] lie in the file "data.bin" of the model's folder.
+static void put_apart(Onnx__TensorProto *tensor) {
+  static Onnx__StringStringEntryProto location = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
+  static Onnx__StringStringEntryProto *list[] = {&location};
+  location.key = (char *)"location";
+  location.value = (char *)"data.bin";
+  tensor->has_raw_data = 0;
+  tensor->raw_data = (ProtobufCBinaryData){0};
+  tensor->n_external_data = 1;
+  tensor->external_data = list;
+  tensor->has_data_location = 1;
+  tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+// A Constant node whose tensor lies apart.
+static void add_constant_apart(byoc_onnx_model_t *model, Onnx__GraphProto *graph, const char *name) {
+  static Onnx__TensorProto tensor = ONNX__TENSOR_PROTO__INIT;
+  static Onnx__AttributeProto value = ONNX__ATTRIBUTE_PROTO__INIT;
+  static Onnx__AttributeProto *list[] = {&value};
+  static int64_t dims[] = {4};
+  tensor.n_dims = 1;
+  tensor.dims = dims;
+  tensor.has_data_type = 1;
+  tensor.data_type = 1;
+  put_apart(&tensor);
+  value.name = (char *)"value";
+  value.has_type = 1;
+  value.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+  value.t = &tensor;
+  Onnx__NodeProto *node = byoc_onnx_make_node(model, "", "Constant", NULL, 0, &name, 1);
+  assert_non_null(node);
+  node->n_attribute = 1;
+  node->attribute = list;
+  memmove(graph->node + 1, graph->node, graph->n_node++ * sizeof(*graph->node));
+  graph->node[0] = node;
+}
+
+// y = (x * w) + part, and in both branches of an If one more addition. What is added lies in a file apart: an
+// initialiser of one branch, and Constant nodes of the other one and of the main graph.
+static void write_apart(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "apart", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  byoc_onnx_graph_input(graph, "c", BYOC_DTYPE_BOOL, "");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  byoc_onnx_graph_t *yes = byoc_onnx_model_nested_graph(model, "yes"), *no = byoc_onnx_model_nested_graph(model, "no");
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "p");
+  byoc_onnx_graph_node(graph, "Add", "", "p,part", "s");
+  byoc_onnx_graph_initialiser(yes, "yes_part", BYOC_DTYPE_F32, 1, (const int64_t[]){4});
+  byoc_onnx_graph_node(yes, "Add", "", "s,yes_part", "yes_out");
+  byoc_onnx_graph_output(yes, "yes_out", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_graph_node(no, "Sub", "", "s,no_part", "no_out");
+  byoc_onnx_graph_node(no, "Identity", "", "no_out", "no_end"); // room for one more node
+  byoc_onnx_graph_node(no, "Identity", "", "no_end", "no_last");
+  byoc_onnx_graph_output(no, "no_last", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_node_t *branch = byoc_onnx_graph_node(graph, "If", "", "c", "y");
+  byoc_onnx_node_graph(branch, "then_branch", yes);
+  byoc_onnx_node_graph(branch, "else_branch", no);
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  Onnx__GraphProto *message = byoc_onnx_model_message(model)->graph;
+  const Onnx__NodeProto *last = message->node[2];
+  put_apart(last->attribute[0]->g->initializer[0]);
+  add_constant_apart(model, last->attribute[1]->g, "no_part");
+  add_constant_apart(model, message, "part");
+  const float parts[] = {1, 2, 3, 4};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("apart/data.bin", parts, sizeof(parts), &diag), &diag);
   byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
   byoc_onnx_model_destroy(model);
 }
@@ -230,6 +302,21 @@ static void test_wrong_samples_are_named(void **state) {
   byoc_test_printed("stacked holds 3 samples of the input 'x', and 1 of 'c'");
 }
 
+// Another file of that name in the folder of the result is not read.
+static void test_a_model_with_external_data_can_be_written_elsewhere(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p apart elsewhere && printf '%%16s' '' > elsewhere/data.bin");
+  write_apart("apart/model.onnx");
+  for (int yes = 0; yes < 2; ++yes) {
+    const uint8_t condition = (uint8_t)yes;
+    write_npy_of("apart/c.npy", "|b1", 0, NULL, &condition, 1);
+    byoc_test_shell(0, "byoc quantise apart/model.onnx -o elsewhere/q.onnx -s int8-weights && "
+                       "byoc run apart/model.onnx --evaluate --random --input c=apart/c.npy --output-dir want && byoc "
+                       "run elsewhere/q.onnx --evaluate --random --input c=apart/c.npy --expect y=want/y.npy --atol "
+                       "0.1");
+  }
+}
+
 static void test_made_up_samples_are_told(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc quantise old.onnx -o q.onnx --no-table");
@@ -268,6 +355,7 @@ int main(void) {
       cmocka_unit_test(test_weights_in_groups_are_matmulnbits_or_dequantizelinear),
       cmocka_unit_test(test_constants_can_be_stored_in_sixteen_bits),
       cmocka_unit_test(test_wrong_samples_are_named),
+      cmocka_unit_test(test_a_model_with_external_data_can_be_written_elsewhere),
       cmocka_unit_test(test_made_up_samples_are_told),
       cmocka_unit_test(test_wrong_models_and_places_are_refused),
   };
