@@ -9,7 +9,7 @@ static bool is_transposed(const Onnx__NodeProto *node) {
 }
 
 byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t *layer, const byoc_qform_t *form,
-                                const float *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out) {
+                                const double *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out) {
   const Onnx__NodeProto *node = graph->message->node[layer->first];
   const byoc_qvalue_t *value = byoc_qgraph_operand(graph, node, 1);
   const float *data = byoc_qvalue_floats(graph, value);
@@ -31,19 +31,25 @@ byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t 
   *rounded = (byoc_rounded_t){groups, BYOC_ARENA_ARRAY(arena, uint8_t, groups.rows * groups.columns + 1),
                               BYOC_ARENA_ARRAY(arena, float, groups.rows *per_row + 1),
                               BYOC_ARENA_ARRAY(arena, uint8_t, groups.rows * per_row + 1)};
-  bool done = rounded->integers != NULL && rounded->scales != NULL && rounded->zeros != NULL;
+  const bool fits = rounded->integers != NULL && rounded->scales != NULL && rounded->zeros != NULL;
+  byoc_status_t status = fits ? BYOC_OK : BYOC_OUT_OF_MEMORY;
   for (size_t k = 0; k < groups.columns; k++) {
     for (size_t n = 0; n < groups.rows; n++) {
       rows[n * groups.columns + k] = is_turned ? data[n * groups.columns + k] : data[k * groups.rows + n];
     }
   }
-  if (done && gram != NULL) {
-    done = byoc_groups_round_with_feedback(rows, &groups, gram, rounded->integers, rounded->scales, rounded->zeros);
-  } else if (done) {
+  if (fits && gram != NULL) {
+    status = byoc_groups_round_with_feedback(rows, &groups, gram, rounded->integers, rounded->scales, rounded->zeros);
+  } else if (fits) {
     byoc_groups_round(rows, &groups, NULL, rounded->integers, rounded->scales, rounded->zeros);
   }
   byoc_free(byoc_allocator_system(), rows);
-  return done ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  if (status == BYOC_INVALID_DATA) {
+    byoc_diag_error(diag, status, "the products of the inputs of '%s' with each other have no inverse", layer->name);
+    byoc_diag_hint(diag, "keep the layer in floats, --exclude NAME, or round without --gptq");
+    return status;
+  }
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // ---- MatMulNBits ----

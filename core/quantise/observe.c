@@ -141,7 +141,8 @@ byoc_status_t byoc_quantise_smooth(byoc_quantise_t *q, byoc_diag_t *diag) {
 
 enum { GRAM_BYTES = 1 << 30 }; // of sums of products that are kept at once
 
-static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const float *gram, byoc_diag_t *diag) {
+static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const double *gram,
+                                 byoc_diag_t *diag) {
   byoc_rounded_t *rounded;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_qlayer_round(&q->graph, layer, &q->form, gram, &q->arena, diag, &rounded),
                           "rounding the weights of '%s'", layer->name);
@@ -152,7 +153,7 @@ static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer,
 
 // Adds up the products of the inputs [first, end) over all samples.
 static byoc_status_t add_grams(byoc_quantise_t *q, byoc_probe_t *probe, const watched_t *watched, size_t first,
-                               size_t end, float **grams, byoc_diag_t *diag) {
+                               size_t end, double **grams, byoc_diag_t *diag) {
   for (size_t s = 0; s < q->options.sample_count; s++) {
     const byoc_argument_t *values;
     BYOC_RETURN_IF_ERROR(byoc_probe_run(probe, q->options.samples[s], diag, &values));
@@ -168,7 +169,7 @@ static byoc_status_t add_grams(byoc_quantise_t *q, byoc_probe_t *probe, const wa
   return BYOC_OK;
 }
 
-static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const float *gram, int64_t *done,
+static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const double *gram, int64_t *done,
                                    byoc_diag_t *diag) {
   for (size_t l = 0; l < q->plan.layer_count; l++) {
     const byoc_qlayer_t *layer = &q->plan.layers[l];
@@ -182,16 +183,16 @@ static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const 
 // As many inputs at a time as memory allows: their products, then the layers that read them.
 static byoc_status_t round_with_feedback(byoc_quantise_t *q, byoc_probe_t *probe, const watched_t *watched,
                                          byoc_diag_t *diag) {
-  float **grams = BYOC_ARENA_ARRAY(&q->arena, float *, watched->count + 1);
+  double **grams = BYOC_ARENA_ARRAY(&q->arena, double *, watched->count + 1);
   byoc_status_t status = grams != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   int64_t done = 0;
   for (size_t first = 0, end = 0; status == BYOC_OK && first < watched->count; first = end) {
     size_t bytes = 0;
     for (; end < watched->count && (end == first || bytes < GRAM_BYTES); end++) {
       const size_t columns = watched->observers[end]->channel_count;
-      grams[end] = byoc_allocate(byoc_allocator_system(), columns * columns + 1, sizeof(float));
+      grams[end] = byoc_allocate(byoc_allocator_system(), columns * columns + 1, sizeof(double));
       if (grams[end] == NULL) status = byoc_diag_out_of_memory(diag);
-      bytes += columns * columns * sizeof(float);
+      bytes += columns * columns * sizeof(double);
     }
     byoc_quantise_begin(q, "watching the inputs of products", (int64_t)q->options.sample_count);
     if (status == BYOC_OK) status = add_grams(q, probe, watched, first, end, grams, diag);

@@ -26,8 +26,9 @@ typedef struct byoc_rounded_t {
 } byoc_rounded_t;
 
 // Rounds the weights of a layer. `gram`: see byoc_groups_round_with_feedback; NULL: to nearest. Lives in the arena.
+// BYOC_INVALID_DATA, naming the layer, if `gram` has no inverse.
 byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t *layer, const byoc_qform_t *form,
-                                const float *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out);
+                                const double *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out);
 
 typedef struct byoc_qwriter_t {
   const byoc_qgraph_t *graph; // of floats
