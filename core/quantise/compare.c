@@ -40,7 +40,7 @@ static double weights_db(const byoc_quantise_t *q, const byoc_qlayer_t *layer, b
   const int64_t *dims = value->tensor->dims;
   if (rounded != NULL) {
     const byoc_groups_t *groups = &rounded->groups;
-    const bool is_turned = byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
+    const bool is_turned = byoc_qnode_is_turned(node);
     for (size_t r = 0; r < groups->rows; r++) {
       for (size_t c = 0; c < groups->columns; c++) {
         const size_t at = r * byoc_groups_per_row(groups) + c / groups->group;

@@ -87,8 +87,7 @@ byoc_status_t byoc_quantise_observe(byoc_quantise_t *q, byoc_diag_t *diag) {
 // The constant matrix' side that meets the input.
 static size_t channels_of(const byoc_qgraph_t *graph, const Onnx__NodeProto *node) {
   const Onnx__TensorProto *weights = byoc_qgraph_operand(graph, node, 1)->tensor;
-  const bool is_turned = byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
-  return (size_t)weights->dims[is_turned ? 1 : 0];
+  return (size_t)weights->dims[byoc_qnode_is_turned(node) ? 1 : 0];
 }
 
 static bool has_name(const watched_t *watched, const char *name) {

@@ -20,12 +20,6 @@ static byoc_status_t add_node(byoc_qwriter_t *writer, const char *op, const char
   return byoc_qwriter_add(writer, *out_node);
 }
 
-static void *add_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
-                             size_t rank, const int64_t *dims, const char **out_name) {
-  *out_name = byoc_qwriter_name(writer, base, suffix);
-  return *out_name != NULL ? byoc_onnx_add_initialiser(writer->model, *out_name, dtype, rank, dims) : NULL;
-}
-
 // ---- activations ----
 
 static void store_integer(byoc_dtype_t dtype, void *to, int32_t value) {
@@ -44,8 +38,8 @@ static byoc_status_t add_scale(byoc_qwriter_t *writer, byoc_qparams_t *params, c
   const char **names = BYOC_ARENA_ARRAY(&writer->arena, const char *, 2);
   if (names == NULL) return out_of_memory(writer);
   const byoc_dtype_t dtype = writer->form->activations;
-  float *scale = add_initialiser(writer, root->value->name, "_scale", BYOC_DTYPE_F32, 0, NULL, &names[0]);
-  void *zero = add_initialiser(writer, root->value->name, "_zero_point", dtype, 0, NULL, &names[1]);
+  float *scale = byoc_qwriter_initialiser(writer, root->value->name, "_scale", BYOC_DTYPE_F32, 0, NULL, &names[0]);
+  void *zero = byoc_qwriter_initialiser(writer, root->value->name, "_zero_point", dtype, 0, NULL, &names[1]);
   if (scale == NULL || zero == NULL || !byoc_pointer_map_put(&writer->scales_of, root, (void *)names)) {
     return out_of_memory(writer);
   }
@@ -84,7 +78,7 @@ int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto
   if (form->per_tensor) return -1;
   if (byoc_onnx_node_is(node, "Conv")) return 0;
   if (byoc_onnx_node_is(node, "ConvTranspose")) return byoc_onnx_attribute_int(node, "group", 1) == 1 ? 1 : -1;
-  if (byoc_onnx_node_is(node, "Gemm")) return byoc_onnx_attribute_int(node, "transB", 0) != 0 ? 0 : 1;
+  if (byoc_onnx_node_is(node, "Gemm")) return byoc_qnode_is_turned(node) ? 0 : 1;
   return operand == 1 && tensor->n_dims == 2 ? 1 : -1;
 }
 
@@ -122,10 +116,10 @@ static byoc_status_t add_weights(byoc_qwriter_t *writer, const Onnx__NodeProto *
   const char *names[3];
   const int64_t count = (int64_t)channels.count;
   const size_t rank = axis >= 0 ? 1 : 0;
-  int8_t *bytes =
-      add_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I8, tensor->n_dims, tensor->dims, &names[0]);
-  float *scale = add_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &count, &names[1]);
-  int8_t *zero = add_initialiser(writer, value->name, "_zero_point", BYOC_DTYPE_I8, rank, &count, &names[2]);
+  int8_t *bytes = byoc_qwriter_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I8, tensor->n_dims,
+                                           tensor->dims, &names[0]);
+  float *scale = byoc_qwriter_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &count, &names[1]);
+  int8_t *zero = byoc_qwriter_initialiser(writer, value->name, "_zero_point", BYOC_DTYPE_I8, rank, &count, &names[2]);
   if (key == NULL || weights == NULL || bytes == NULL || scale == NULL || zero == NULL) return out_of_memory(writer);
   byoc_channel_round(data, channels, scales, bytes);
   memcpy(scale, scales, channels.count * sizeof(*scale)); // zero points are 0
@@ -149,8 +143,9 @@ static byoc_status_t add_bias(byoc_qwriter_t *writer, const byoc_qvalue_t *value
   const char *names[2];
   const int64_t scale_count = (int64_t)weights->count;
   const size_t rank = weights->count == 1 ? 0 : 1;
-  int32_t *integers = add_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I32, 1, &count, &names[0]);
-  float *scales = add_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &scale_count, &names[1]);
+  int32_t *integers = byoc_qwriter_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I32, 1, &count, &names[0]);
+  float *scales =
+      byoc_qwriter_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &scale_count, &names[1]);
   if (integers == NULL || scales == NULL) return out_of_memory(writer);
   for (size_t i = 0; i < weights->count; i++) scales[i] = data_scale * weights->scales[i];
   for (int64_t i = 0; i < count; i++) {

@@ -64,6 +64,9 @@ int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto
 // Appends a node; BYOC_OUT_OF_MEMORY for NULL.
 byoc_status_t byoc_qwriter_add(byoc_qwriter_t *writer, Onnx__NodeProto *node);
 const char *byoc_qwriter_name(byoc_qwriter_t *writer, const char *base, const char *suffix);
+// See byoc_qgraph_add_initialiser.
+void *byoc_qwriter_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
+                               size_t rank, const int64_t *dims, const char **out_name);
 // Writes the product `node`, which reads `data`, with weights in groups; `result`: the name of its result.
 byoc_status_t byoc_qwriter_add_groups(byoc_qwriter_t *writer, const Onnx__NodeProto *node, const char *data,
                                       const char *result);
