@@ -160,7 +160,7 @@ byoc_status_t byoc_qwriter_add_groups(byoc_qwriter_t *writer, const Onnx__NodePr
   const bool is_turned = byoc_qnode_is_turned(node);
   if (rounded == NULL)
     return byoc_diag_error(writer->diag, BYOC_INTERNAL, "the weights of '%s' were not rounded", base);
-  // With error feedback the integers depend on the inputs of the layer.
+  // Layers share integers unless these were rounded with feedback, which depends on the inputs of the layer.
   const char *key = byoc_arena_format(&writer->arena, "%s\n%p", base, (const void *)rounded);
   operands_t *operands = key != NULL ? byoc_string_map_get(&writer->weights_of, key) : NULL;
   if (operands == NULL) {

@@ -140,14 +140,11 @@ byoc_status_t byoc_quantise_smooth(byoc_quantise_t *q, byoc_diag_t *diag) {
 
 enum { GRAM_BYTES = 1 << 30 }; // of sums of products that are kept at once
 
-static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const double *gram,
-                                 byoc_diag_t *diag) {
-  byoc_rounded_t *rounded;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_qlayer_round(&q->graph, layer, &q->form, gram, &q->arena, diag, &rounded),
+static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const double *gram, byoc_diag_t *diag,
+                                 byoc_rounded_t **out) {
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_qlayer_round(&q->graph, layer, &q->form, gram, &q->arena, diag, out),
                           "rounding the weights of '%s'", layer->name);
-  return byoc_string_map_put(&q->rounded, q->graph.message->node[layer->first]->output[0], rounded)
-             ? BYOC_OK
-             : byoc_diag_out_of_memory(diag);
+  return BYOC_OK;
 }
 
 // Adds up the products of the inputs [first, end) over all samples.
@@ -172,8 +169,11 @@ static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const 
                                    byoc_diag_t *diag) {
   for (size_t l = 0; l < q->plan.layer_count; l++) {
     const byoc_qlayer_t *layer = &q->plan.layers[l];
-    if (strcmp(q->graph.message->node[layer->first]->input[0], input) != 0) continue;
-    BYOC_RETURN_IF_ERROR(round_layer(q, layer, gram, diag));
+    const Onnx__NodeProto *node = q->graph.message->node[layer->first];
+    byoc_rounded_t *rounded;
+    if (strcmp(node->input[0], input) != 0) continue;
+    BYOC_RETURN_IF_ERROR(round_layer(q, layer, gram, diag, &rounded));
+    if (!byoc_string_map_put(&q->rounded, node->output[0], rounded)) return byoc_diag_out_of_memory(diag);
     byoc_quantise_advance(q, ++*done);
   }
   return BYOC_OK;
@@ -204,6 +204,24 @@ static byoc_status_t round_with_feedback(byoc_quantise_t *q, byoc_probe_t *probe
   return status;
 }
 
+// Layers that read a matrix in the same orientation share its integers. The text maps: matrix → byoc_rounded_t *, of
+// products that read it by rows of outputs, and of the others.
+static byoc_status_t round_to_nearest(byoc_quantise_t *q, byoc_map_t *turned, byoc_map_t *straight, byoc_diag_t *diag) {
+  byoc_quantise_begin(q, "rounding weights", (int64_t)q->plan.layer_count);
+  for (size_t l = 0; l < q->plan.layer_count; l++) {
+    const Onnx__NodeProto *node = q->graph.message->node[q->plan.layers[l].first];
+    byoc_map_t *map = byoc_qnode_is_turned(node) ? turned : straight;
+    byoc_rounded_t *rounded = byoc_string_map_get(map, node->input[1]);
+    if (rounded == NULL) {
+      BYOC_RETURN_IF_ERROR(round_layer(q, &q->plan.layers[l], NULL, diag, &rounded));
+      if (!byoc_string_map_put(map, node->input[1], rounded)) return byoc_diag_out_of_memory(diag);
+    }
+    if (!byoc_string_map_put(&q->rounded, node->output[0], rounded)) return byoc_diag_out_of_memory(diag);
+    byoc_quantise_advance(q, (int64_t)l + 1);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_quantise_round(byoc_quantise_t *q, byoc_diag_t *diag) {
   if (q->options.has_feedback) {
     watched_t watched;
@@ -214,10 +232,11 @@ byoc_status_t byoc_quantise_round(byoc_quantise_t *q, byoc_diag_t *diag) {
     byoc_probe_close(probe);
     return status;
   }
-  byoc_quantise_begin(q, "rounding weights", (int64_t)q->plan.layer_count);
-  for (size_t l = 0; l < q->plan.layer_count; l++) {
-    BYOC_RETURN_IF_ERROR(round_layer(q, &q->plan.layers[l], NULL, diag));
-    byoc_quantise_advance(q, (int64_t)l + 1);
-  }
-  return BYOC_OK;
+  byoc_map_t turned, straight;
+  byoc_string_map_init(&turned, byoc_allocator_system());
+  byoc_string_map_init(&straight, byoc_allocator_system());
+  const byoc_status_t status = round_to_nearest(q, &turned, &straight, diag);
+  byoc_map_deinit(&turned);
+  byoc_map_deinit(&straight);
+  return status;
 }
