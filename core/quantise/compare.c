@@ -37,7 +37,6 @@ static double weights_db(const byoc_quantise_t *q, const byoc_qlayer_t *layer, b
   const float *data = byoc_qvalue_floats(&q->graph, value);
   error_t error = {0};
   const byoc_rounded_t *rounded = byoc_string_map_get(&q->rounded, node->output[0]);
-  const int64_t *dims = value->tensor->dims;
   if (rounded != NULL) {
     const byoc_groups_t *groups = &rounded->groups;
     const bool is_turned = byoc_qnode_is_turned(node);
@@ -53,13 +52,12 @@ static double weights_db(const byoc_quantise_t *q, const byoc_qlayer_t *layer, b
     }
     return decibels(error);
   }
-  const byoc_channels_t channels =
-      byoc_channels_of(dims, value->tensor->n_dims, byoc_qlayer_channel_axis(&q->form, node, value->tensor, operand));
+  byoc_qscales_t chosen;
   const size_t count = (size_t)byoc_onnx_tensor_count(value->tensor);
-  float *scales = BYOC_ARENA_ARRAY(arena, float, channels.count);
   int8_t *bytes = BYOC_ARENA_ARRAY(arena, int8_t, count + 1);
-  if (scales == NULL || bytes == NULL) return (double)NAN;
-  byoc_channel_scales(data, channels, NULL, scales);
+  if (bytes == NULL || !byoc_qlayer_scales(&q->graph, &q->plan, &q->form, node, arena, &chosen)) return (double)NAN;
+  const byoc_channels_t channels = chosen.channels;
+  const float *scales = chosen.scales;
   byoc_channel_round(data, channels, scales, bytes);
   for (size_t i = 0; i < count; i++) {
     const double difference = (double)(bytes[i] * scales[i / channels.inner % channels.count]) - (double)data[i];

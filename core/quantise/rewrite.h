@@ -56,9 +56,17 @@ byoc_status_t byoc_qwriter_compare(byoc_qwriter_t *writer, const char **out_name
 // Hands the model to the caller.
 byoc_onnx_model_t *byoc_qwriter_release(byoc_qwriter_t *writer);
 
-// The axis of output channels in the weights of a product, operand `operand`; -1: they get one scale.
-int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto *node, const Onnx__TensorProto *tensor,
-                                 uint32_t operand);
+// The scales of a product's weights by channels, as they are written.
+typedef struct byoc_qscales_t {
+  byoc_channels_t channels;
+  int32_t axis;     // of output channels; -1: one scale for all
+  float data_scale; // of what the product reads; 1: floats
+  float *scales;    // of each channel
+  bool has_bias;    // a constant; the scales are so large that it fits 32 bits
+} byoc_qscales_t;
+// `node` has weights (byoc_qlayer_weights). They live in the arena. False if out of memory.
+bool byoc_qlayer_scales(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, const byoc_qform_t *form,
+                        const Onnx__NodeProto *node, byoc_arena_t *arena, byoc_qscales_t *out);
 
 // ---- for the files of the writer: writer.c and groups.c ----
 // Appends a node; BYOC_OUT_OF_MEMORY for NULL.

@@ -231,6 +231,28 @@ static void test_the_same_samples_give_the_same_bytes(void **state) {
   byoc_test_printed("\"alone_db\": 4");
 }
 
+// y = x * w + b, with a bias that needs steps wider than all weights: the weights become zeros, an error of 0 dB.
+static void write_large_bias(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "bias", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  float *bias = byoc_onnx_graph_initialiser(graph, "b", BYOC_DTYPE_F32, 1, (const int64_t[]){4});
+  for (int i = 0; i < 4; ++i) bias[i] = 1e8f;
+  byoc_onnx_graph_node(graph, "Gemm", "product", "x,w,b", "y");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_the_error_of_weights_is_that_of_those_written(void **state) {
+  (void)state;
+  write_large_bias("bias.onnx");
+  byoc_test_shell(0, "byoc quantise bias.onnx -o q.onnx --json");
+  byoc_test_printed("\"weights_db\": 0.0,");
+}
+
 static void test_layers_can_be_left_out_by_name_and_by_threshold(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc quantise old.onnx --calibrate samples -o q.onnx --exclude second --no-table");
@@ -353,6 +375,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layers_of_a_quantised_model_are_units),
       cmocka_unit_test(test_the_same_samples_give_the_same_bytes),
+      cmocka_unit_test(test_the_error_of_weights_is_that_of_those_written),
       cmocka_unit_test(test_layers_can_be_left_out_by_name_and_by_threshold),
       cmocka_unit_test(test_ranges_types_and_smoothing_stay_close_to_floats),
       cmocka_unit_test(test_weights_in_groups_are_matmulnbits_or_dequantizelinear),
