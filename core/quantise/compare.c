@@ -9,7 +9,9 @@ typedef struct error_t {
   double signal, noise; // sums of squares
 } error_t;
 
+// NAN: NaN or infinities were among the values.
 static double decibels(error_t error) {
+  if (!isfinite(error.signal) || !isfinite(error.noise)) return (double)NAN;
   if (error.noise == 0) return INFINITY;
   return error.signal > 0 ? 10 * log10(error.signal / error.noise) : -INFINITY;
 }
@@ -191,8 +193,10 @@ static byoc_status_t fill_report(byoc_quantise_t *q, const error_t *errors, cons
   q->report.outputs = BYOC_ARENA_ARRAY(&q->arena, byoc_quantise_output_t, count - at + 1);
   if (q->report.outputs == NULL) return byoc_diag_out_of_memory(diag);
   for (; at < count; at++) {
-    const double relative = errors[at].signal > 0 ? sqrt(errors[at].noise / errors[at].signal) : errors[at].noise > 0;
-    q->report.outputs[q->report.output_count++] = (byoc_quantise_output_t){names[at], decibels(errors[at]), relative};
+    const error_t error = errors[at];
+    const double db = decibels(error);
+    const double relative = isnan(db) ? db : error.signal > 0 ? sqrt(error.noise / error.signal) : error.noise > 0;
+    q->report.outputs[q->report.output_count++] = (byoc_quantise_output_t){names[at], db, relative};
   }
   return BYOC_OK;
 }

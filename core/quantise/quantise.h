@@ -59,7 +59,7 @@ typedef struct byoc_quantise_options_t {
 } byoc_quantise_options_t;
 
 // What became of a layer. Signal to noise, in decibels, of its result against that of the model of floats; infinite if
-// they are equal.
+// they are equal, NAN if values of either model are not finite.
 typedef struct byoc_quantise_layer_t {
   const char *name, *op;
   const char *result; // of its operator: a name that no other layer has
@@ -72,7 +72,7 @@ typedef struct byoc_quantise_layer_t {
 
 typedef struct byoc_quantise_output_t {
   const char *name;
-  double whole_db, relative_error; // the error's norm by that of the output
+  double whole_db, relative_error; // the error's norm by that of the output; NAN: its values are not all finite
 } byoc_quantise_output_t;
 
 // Filled by byoc_quantise_run; lives as long as the work.

@@ -253,6 +253,31 @@ static void test_the_error_of_weights_is_that_of_those_written(void **state) {
   byoc_test_printed("\"weights_db\": 0.0,");
 }
 
+// y is finite, and z, the logarithm of a negative number, is not.
+static void write_logarithm(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "log", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "y");
+  byoc_onnx_graph_node(graph, "Exp", "", "y", "e");
+  byoc_onnx_graph_node(graph, "Neg", "", "e", "n");
+  byoc_onnx_graph_node(graph, "Log", "", "n", "z");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  byoc_onnx_graph_output(graph, "z", BYOC_DTYPE_F32, "2,4");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_outputs_that_are_not_finite_have_no_error(void **state) {
+  (void)state;
+  write_logarithm("log.onnx");
+  byoc_test_shell(0, "byoc quantise log.onnx -o q.onnx --json=log.json && tr -d ' \\n' < log.json");
+  byoc_test_printed("output z: it has NaN or infinite values in some sample, and its error is not known");
+  byoc_test_printed("{\"name\":\"z\",\"whole_db\":null,\"relative_error\":null}");
+}
+
 static void test_layers_can_be_left_out_by_name_and_by_threshold(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc quantise old.onnx --calibrate samples -o q.onnx --exclude second --no-table");
@@ -342,6 +367,44 @@ static void test_a_model_with_external_data_can_be_written_elsewhere(void **stat
   }
 }
 
+// A product whose result is resized in operator set 11, by a mode that 13 does not have.
+static void write_resize(const char *path, const char *mode, const char *nearest_mode) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "resize", 11);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "5,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 6}, 1);
+  byoc_onnx_graph_initialiser(graph, "roi", BYOC_DTYPE_F32, 1, (const int64_t[]){0});
+  float *scales = byoc_onnx_graph_initialiser(graph, "scales", BYOC_DTYPE_F32, 1, (const int64_t[]){2});
+  scales[0] = 3;
+  scales[1] = 0.4f;
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "p");
+  byoc_onnx_node_t *resize = byoc_onnx_graph_node(graph, "Resize", "grow", "p,roi,scales", "y");
+  byoc_onnx_node_string(resize, "mode", mode);
+  byoc_onnx_node_string(resize, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
+  if (nearest_mode != NULL) byoc_onnx_node_string(resize, "nearest_mode", nearest_mode);
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, NULL);
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_a_resize_mode_that_newer_operator_sets_lack_gets_an_equal_form(void **state) {
+  (void)state;
+  static const char *const nearest[] = {NULL, "floor", "round_prefer_floor"};
+  for (size_t i = 0; i < sizeof(nearest) / sizeof(nearest[0]); ++i) {
+    write_resize("resize.onnx", "nearest", nearest[i]);
+    byoc_test_shell(0, "byoc quantise resize.onnx -o q.onnx --no-table && ! grep -aq tf_half_pixel_for_nn q.onnx && "
+                       "byoc run resize.onnx --evaluate --random --output-dir want && byoc run q.onnx --evaluate "
+                       "--random --expect y=want/y.npy --atol 0.05");
+  }
+  static const char *const others[][2] = {{"nearest", "ceil"}, {"nearest", "round_prefer_ceil"}, {"linear", NULL}};
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+    write_resize("resize.onnx", others[i][0], others[i][1]);
+    byoc_test_shell(1, "byoc quantise resize.onnx -o none.onnx --no-table; code=$?; test ! -e none.onnx && exit $code");
+    byoc_test_printed("Resize 'grow' has the mode tf_half_pixel_for_nn, which is not in 13");
+  }
+}
+
 static void test_made_up_samples_are_told(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc quantise old.onnx -o q.onnx --no-table");
@@ -376,12 +439,14 @@ int main(void) {
       cmocka_unit_test(test_layers_of_a_quantised_model_are_units),
       cmocka_unit_test(test_the_same_samples_give_the_same_bytes),
       cmocka_unit_test(test_the_error_of_weights_is_that_of_those_written),
+      cmocka_unit_test(test_outputs_that_are_not_finite_have_no_error),
       cmocka_unit_test(test_layers_can_be_left_out_by_name_and_by_threshold),
       cmocka_unit_test(test_ranges_types_and_smoothing_stay_close_to_floats),
       cmocka_unit_test(test_weights_in_groups_are_matmulnbits_or_dequantizelinear),
       cmocka_unit_test(test_constants_can_be_stored_in_sixteen_bits),
       cmocka_unit_test(test_wrong_samples_are_named),
       cmocka_unit_test(test_a_model_with_external_data_can_be_written_elsewhere),
+      cmocka_unit_test(test_a_resize_mode_that_newer_operator_sets_lack_gets_an_equal_form),
       cmocka_unit_test(test_made_up_samples_are_told),
       cmocka_unit_test(test_wrong_models_and_places_are_refused),
   };
