@@ -37,9 +37,10 @@ byoc_arena_t *byoc_onnx_model_arena(byoc_onnx_model_t *model);
 int64_t byoc_onnx_model_opset(const byoc_onnx_model_t *model, const char *domain);
 // Imports that version instead of another one, or a domain that was not imported.
 void byoc_onnx_model_set_opset(byoc_onnx_model_t *model, const char *domain, int64_t version);
-// Puts the initialisers of 64 KiB and more into a file of their own, in the folder of the model (see
-// byoc_onnx_model_keep_data_in).
-byoc_status_t byoc_onnx_model_put_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
+// Writes the model, with the data of initialisers of 64 KiB and more in a file of its own, `data_path`, in the same
+// folder. Both files appear, or none of them; the model stays as it is.
+byoc_status_t byoc_onnx_model_write_apart(byoc_onnx_model_t *model, const char *path, const char *data_path,
+                                          byoc_diag_t *diag);
 
 // ---- nodes ----
 // A node that is in no graph yet; names are copied. `domain` "" is ai.onnx.

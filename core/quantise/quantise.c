@@ -383,9 +383,15 @@ byoc_status_t byoc_quantise_run(byoc_quantise_t *q, const byoc_quantise_options_
 byoc_status_t byoc_quantise_write(byoc_quantise_t *q, const char *path, byoc_diag_t *diag) {
   const uint64_t most = UINT64_C(3) << 29; // a file of ONNX has at most 2 GiB
   if (constant_bytes(q->result) > most) {
+    if (byoc_file_is_special(path)) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                             "the constants take more than 1.5 GiB and go into a file beside the model, and '%s' is a "
+                             "device or a pipe",
+                             path);
+    }
     const char *data = byoc_arena_format(&q->arena, "%s.data", path);
     if (data == NULL) return byoc_diag_out_of_memory(diag);
-    BYOC_RETURN_IF_ERROR(byoc_onnx_model_put_data_in(q->result, data, diag));
+    return byoc_onnx_model_write_apart(q->result, path, data, diag);
   }
   return byoc_onnx_model_write(q->result, path, diag);
 }

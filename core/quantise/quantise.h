@@ -103,7 +103,7 @@ const byoc_graph_module_t *byoc_quantise_module(const byoc_quantise_t *quantise)
 // known, BYOC_INVALID_DATA for values that are not finite.
 byoc_status_t byoc_quantise_run(byoc_quantise_t *quantise, const byoc_quantise_options_t *options, byoc_diag_t *diag);
 const byoc_quantise_report_t *byoc_quantise_report(const byoc_quantise_t *quantise);
-// Writes the file, or nothing. Constants of a model beyond 1.5 GiB go into `path`.data.
+// Writes the file, or nothing. Constants of a model beyond 1.5 GiB go into `path`.data, which appears with it.
 byoc_status_t byoc_quantise_write(byoc_quantise_t *quantise, const char *path, byoc_diag_t *diag);
 void byoc_quantise_close(byoc_quantise_t *quantise); // accepts NULL
 
