@@ -2,6 +2,7 @@
 // Opens models to change them, and makes and reads their messages.
 #include "core/frontend/onnx_edit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/file.h"
@@ -132,6 +133,110 @@ void byoc_onnx_model_set_opset(byoc_onnx_model_t *model, const char *domain, int
   byoc_onnx_model_import(model, domain, version);
 }
 
+// ---- external data ----
+
+typedef struct taker_t {
+  byoc_onnx_reader_t reader; // its module keeps the files open
+  byoc_onnx_model_t *model;
+} taker_t;
+
+// Raw bytes at an address that fits elements of `size` bytes.
+static const void *aligned(byoc_onnx_model_t *model, const ProtobufCBinaryData *raw, size_t size) {
+  if ((uintptr_t)raw->data % size == 0) return raw->data;
+  void *copy = byoc_arena_copy(&model->arena, raw->data, raw->len);
+  model->failed |= copy == NULL;
+  return copy;
+}
+
+static byoc_status_t take_in_graph(taker_t *taker, Onnx__GraphProto *graph);
+
+static byoc_status_t take_in_tensor(taker_t *taker, Onnx__TensorProto *tensor) {
+  if (tensor == NULL || !tensor->has_data_location ||
+      tensor->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+    return BYOC_OK;
+  }
+  char what[128];
+  const uint8_t *data;
+  snprintf(what, sizeof(what), "tensor '%.100s'", byoc_onnx_string(tensor->name));
+  const int64_t count = byoc_onnx_tensor_count(tensor);
+  const int64_t bits = byoc_dtype_bits(byoc_onnx_tensor_dtype(tensor));
+  if (count < 0 || bits == 0 || count > INT64_MAX / bits - 7) {
+    return byoc_diag_error(taker->reader.diag, BYOC_INVALID_DATA, "%s: its external data has no size", what);
+  }
+  BYOC_RETURN_IF_ERROR(byoc_onnx_external_data(&taker->reader, tensor, what, (count * bits + 7) / 8, &data));
+  const ProtobufCBinaryData raw = {(size_t)((count * bits + 7) / 8), (uint8_t *)(uintptr_t)data};
+  tensor->raw_data = raw;
+  tensor->raw_data.data = (uint8_t *)(uintptr_t)aligned(taker->model, &raw, bits > 8 ? (size_t)bits / 8 : 1);
+  if (tensor->raw_data.data == NULL) return byoc_diag_out_of_memory(taker->reader.diag);
+  tensor->has_raw_data = 1;
+  tensor->n_external_data = 0;
+  tensor->has_data_location = 0;
+  return BYOC_OK;
+}
+
+static byoc_status_t take_in_sparse(taker_t *taker, const Onnx__SparseTensorProto *sparse) {
+  if (sparse == NULL) return BYOC_OK;
+  BYOC_RETURN_IF_ERROR(take_in_tensor(taker, sparse->values));
+  return take_in_tensor(taker, sparse->indices);
+}
+
+static byoc_status_t take_in_attribute(taker_t *taker, const Onnx__AttributeProto *attribute) {
+  BYOC_RETURN_IF_ERROR(take_in_tensor(taker, attribute->t));
+  BYOC_RETURN_IF_ERROR(take_in_sparse(taker, attribute->sparse_tensor));
+  BYOC_RETURN_IF_ERROR(take_in_graph(taker, attribute->g));
+  for (size_t i = 0; i < attribute->n_tensors; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_tensor(taker, attribute->tensors[i]));
+  }
+  for (size_t i = 0; i < attribute->n_sparse_tensors; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_sparse(taker, attribute->sparse_tensors[i]));
+  }
+  for (size_t i = 0; i < attribute->n_graphs; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_graph(taker, attribute->graphs[i]));
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t take_in_nodes(taker_t *taker, Onnx__NodeProto *const *nodes, size_t count) {
+  for (size_t n = 0; n < count; n++) {
+    for (size_t a = 0; a < nodes[n]->n_attribute; a++) {
+      BYOC_RETURN_IF_ERROR(take_in_attribute(taker, nodes[n]->attribute[a]));
+    }
+  }
+  return BYOC_OK;
+}
+
+static byoc_status_t take_in_graph(taker_t *taker, Onnx__GraphProto *graph) {
+  if (graph == NULL) return BYOC_OK;
+  for (size_t i = 0; i < graph->n_initializer; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_tensor(taker, graph->initializer[i]));
+  }
+  for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_sparse(taker, graph->sparse_initializer[i]));
+  }
+  return take_in_nodes(taker, graph->node, graph->n_node);
+}
+
+static byoc_status_t take_in_model(taker_t *taker, const Onnx__ModelProto *message) {
+  BYOC_RETURN_IF_ERROR(take_in_graph(taker, message->graph));
+  for (size_t i = 0; i < message->n_functions; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_nodes(taker, message->functions[i]->node, message->functions[i]->n_node));
+  }
+  for (size_t i = 0; i < message->n_training_info; i++) {
+    BYOC_RETURN_IF_ERROR(take_in_graph(taker, message->training_info[i]->initialization));
+    BYOC_RETURN_IF_ERROR(take_in_graph(taker, message->training_info[i]->algorithm));
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_onnx_model_take_external(byoc_onnx_model_t *model, const char *folder, byoc_graph_module_t *keeper,
+                                            byoc_diag_t *diag) {
+  taker_t taker = {.reader = {.module = keeper, .diag = diag, .folder = folder}, .model = model};
+  byoc_onnx_reader_init(&taker.reader, NULL, 0, model->allocator);
+  const byoc_status_t status = take_in_model(&taker, &model->message);
+  byoc_arena_deinit(&taker.reader.scratch);
+  return status;
+}
+
 // ---- nodes ----
 
 static char *copy_text(byoc_onnx_model_t *model, const char *text) {
@@ -234,14 +339,6 @@ int64_t byoc_onnx_tensor_count(const Onnx__TensorProto *tensor) {
     if (tensor->dims[i] < 0 || !byoc_size_mul(count, (size_t)tensor->dims[i], &count)) return -1;
   }
   return count <= INT64_MAX ? (int64_t)count : -1;
-}
-
-// Raw bytes at an address that fits elements of `size` bytes.
-static const void *aligned(byoc_onnx_model_t *model, const ProtobufCBinaryData *raw, size_t size) {
-  if ((uintptr_t)raw->data % size == 0) return raw->data;
-  void *copy = byoc_arena_copy(&model->arena, raw->data, raw->len);
-  model->failed |= copy == NULL;
-  return copy;
 }
 
 const float *byoc_onnx_tensor_floats(byoc_onnx_model_t *model, const Onnx__TensorProto *tensor) {

@@ -17,6 +17,7 @@
 
 #include "core/base/arena.h"
 #include "core/frontend/onnx_write.h"
+#include "core/ir/graph.h"
 #include "onnx.pb-c.h"
 
 // Reads the messages of a model that byoc_onnx_read_file accepts. Tensors in external files keep their references.
@@ -25,15 +26,21 @@ byoc_status_t byoc_onnx_model_open(const char *path, byoc_allocator_t allocator,
 // A copy that shares all messages but the model, its graph, and the list of operator sets; the original must outlive
 // it. Messages that both have are copied before they are changed.
 byoc_status_t byoc_onnx_model_fork(const byoc_onnx_model_t *model, byoc_diag_t *diag, byoc_onnx_model_t **out_copy);
+// Lets all tensors in external files hold their bytes themselves, those of nested graphs, attributes and local
+// functions included: then the model can be written anywhere. `folder`: of the files. They stay open with `keeper`,
+// which outlives the model and its forks.
+byoc_status_t byoc_onnx_model_take_external(byoc_onnx_model_t *model, const char *folder, byoc_graph_module_t *keeper,
+                                            byoc_diag_t *diag);
 Onnx__ModelProto *byoc_onnx_model_message(byoc_onnx_model_t *model);
 byoc_arena_t *byoc_onnx_model_arena(byoc_onnx_model_t *model);
 // The version of a domain's operator set that the model imports; 0: none.
 int64_t byoc_onnx_model_opset(const byoc_onnx_model_t *model, const char *domain);
 // Imports that version instead of another one, or a domain that was not imported.
 void byoc_onnx_model_set_opset(byoc_onnx_model_t *model, const char *domain, int64_t version);
-// Puts the initialisers of 64 KiB and more into a file of their own, in the folder of the model (see
-// byoc_onnx_model_keep_data_in).
-byoc_status_t byoc_onnx_model_put_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag);
+// Writes the model, with the data of initialisers of 64 KiB and more in a file of its own, `data_path`, in the same
+// folder. Both files appear, or none of them; the model stays as it is.
+byoc_status_t byoc_onnx_model_write_apart(byoc_onnx_model_t *model, const char *path, const char *data_path,
+                                          byoc_diag_t *diag);
 
 // ---- nodes ----
 // A node that is in no graph yet; names are copied. `domain` "" is ai.onnx.

@@ -6,11 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/vector.h"
-#include "core/frontend/onnx_edit.h"
 #include "core/frontend/onnx_write_internal.h"
-
-enum { LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
 
 // ---- pieces ----
 
@@ -121,45 +117,28 @@ static void add_external(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, co
   APPEND(model, tensor->external_data, tensor->n_external_data, entry);
 }
 
-// Puts the bytes of `tensor` into the file of data; raw_data has their number.
-static bool keep_apart(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, void **out_data) {
-  uint64_t offset = 0;
+void byoc_onnx_refer(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, const char *path, uint64_t offset) {
   char offset_text[24], length_text[24];
-  byoc_file_memory_forget(model->data);
-  if (byoc_file_memory_take(model->data, tensor->raw_data.len, &model->data_diag, out_data, &offset) != BYOC_OK) {
-    model->failed = true;
-    return false;
-  }
   snprintf(offset_text, sizeof(offset_text), "%llu", (unsigned long long)offset);
   snprintf(length_text, sizeof(length_text), "%zu", tensor->raw_data.len);
-  add_external(model, tensor, "location", byoc_path_base(model->data_path));
+  add_external(model, tensor, "location", byoc_path_base(path));
   add_external(model, tensor, "offset", offset_text);
   add_external(model, tensor, "length", length_text);
   tensor->has_data_location = 1;
   tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
   tensor->has_raw_data = 0;
-  return true;
 }
 
-// Does the data of an initialiser belong into a file of its own?
-static bool is_large(const Onnx__TensorProto *tensor) {
-  return tensor->has_raw_data && tensor->raw_data.len >= LARGE_BYTES;
-}
-
-byoc_status_t byoc_onnx_model_put_data_in(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag) {
-  Onnx__GraphProto *graph = model->message.graph;
-  BYOC_RETURN_IF_ERROR(byoc_onnx_model_keep_data_in(model, path, diag));
-  for (size_t i = 0; i < graph->n_initializer; i++) {
-    if (!is_large(graph->initializer[i])) continue;
-    Onnx__TensorProto *apart = byoc_arena_copy(&model->arena, graph->initializer[i], sizeof(*apart));
-    void *data = NULL;
-    if (!apart) return byoc_diag_out_of_memory(diag);
-    if (!keep_apart(model, apart, &data)) return byoc_diag_adopt(diag, &model->data_diag);
-    memcpy(data, graph->initializer[i]->raw_data.data, graph->initializer[i]->raw_data.len);
-    apart->raw_data = (ProtobufCBinaryData){0};
-    graph->initializer[i] = apart;
+// Puts the bytes of `tensor` into the file of data; raw_data has their number.
+static bool keep_apart(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, void **out_data) {
+  uint64_t offset = 0;
+  byoc_file_memory_forget(model->data);
+  if (byoc_file_memory_take(model->data, tensor->raw_data.len, &model->data_diag, out_data, &offset) != BYOC_OK) {
+    model->failed = true;
+    return false;
   }
-  return BYOC_OK;
+  byoc_onnx_refer(model, tensor, model->data_path, offset);
+  return true;
 }
 
 static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name, byoc_dtype_t dtype, size_t rank,
@@ -179,7 +158,7 @@ static Onnx__TensorProto *make_tensor(byoc_onnx_model_t *model, const char *name
   fits = fits && byoc_size_mul(count, byoc_dtype_bits(dtype), &bits);
   tensor->has_raw_data = 1;
   tensor->raw_data.len = bits / 8 + (bits % 8 != 0);
-  const bool is_apart = fits && model->data && tensor->raw_data.len >= LARGE_BYTES;
+  const bool is_apart = fits && model->data && tensor->raw_data.len >= BYOC_ONNX_LARGE_BYTES;
   if (is_apart) return keep_apart(model, tensor, out_data) ? tensor : NULL;
   tensor->raw_data.data = fits ? allocate(model, tensor->raw_data.len, 1) : NULL;
   *out_data = tensor->raw_data.data;
@@ -363,108 +342,4 @@ void byoc_onnx_node_graph(byoc_onnx_node_t *node, const char *name, byoc_onnx_gr
 
 void *byoc_onnx_model_allocate(byoc_onnx_model_t *model, size_t size_bytes) {
   return allocate(model, size_bytes, 1);
-}
-
-// ---- writing ----
-
-// Collects the output of protobuf-c as a list of parts: small parts are gathered into blocks, large ones (weights) are
-// referred to.
-typedef struct parts_t {
-  ProtobufCBuffer base;
-  byoc_allocator_t allocator;
-  BYOC_VECTOR(byoc_bytes_t) list;
-  uint8_t *block; // the last of `blocks`
-  size_t block_used;
-  bool is_open; // the last part ends where `block` continues
-  BYOC_VECTOR(uint8_t *) blocks;
-  size_t size_bytes;
-  bool failed;
-} parts_t;
-enum { BIG_PART = 4096, BLOCK_SIZE = 64 * 1024 };
-
-static void append_part(ProtobufCBuffer *base, size_t size, const uint8_t *data) {
-  parts_t *parts = (parts_t *)base;
-  if (parts->failed || size == 0) return;
-  parts->size_bytes += size;
-  if (size >= BIG_PART) {
-    parts->failed |= !byoc_vector_push(&parts->list, parts->allocator, (byoc_bytes_t){data, size});
-    parts->is_open = false;
-    return;
-  }
-  if (!parts->block || parts->block_used + size > BLOCK_SIZE) {
-    parts->block = byoc_allocate(parts->allocator, BLOCK_SIZE, 1);
-    parts->block_used = 0;
-    if (!parts->block || !byoc_vector_push(&parts->blocks, parts->allocator, parts->block)) {
-      byoc_free(parts->allocator, parts->block);
-      parts->block = NULL;
-      parts->failed = true;
-      return;
-    }
-    parts->is_open = false;
-  }
-  if (!parts->is_open) {
-    const byoc_bytes_t part = {parts->block + parts->block_used, 0};
-    parts->failed |= !byoc_vector_push(&parts->list, parts->allocator, part);
-    if (parts->failed) return;
-    parts->is_open = true;
-  }
-  memcpy(parts->block + parts->block_used, data, size);
-  parts->block_used += size;
-  parts->list.data[parts->list.count - 1].size_bytes += size;
-}
-
-static byoc_status_t pack(byoc_onnx_model_t *model, byoc_diag_t *diag, parts_t *parts) {
-  *parts = (parts_t){.base = {append_part}, .allocator = model->allocator};
-  if (model->data_diag.message[0] != '\0') {
-    return byoc_diag_error(diag, model->data_diag.status, "%s", model->data_diag.message);
-  }
-  if (model->failed) return byoc_diag_out_of_memory(diag);
-  if (protobuf_c_message_get_packed_size(&model->message.base) > (size_t)INT32_MAX) {
-    return byoc_diag_error(diag, BYOC_UNSUPPORTED,
-                           "the model takes more than 2 GiB, the limit of an ONNX file without external data");
-  }
-  protobuf_c_message_pack_to_buffer(&model->message.base, &parts->base);
-  return parts->failed ? byoc_diag_out_of_memory(diag) : BYOC_OK;
-}
-
-static void parts_deinit(parts_t *parts) {
-  for (size_t i = 0; i < parts->blocks.count; i++) byoc_free(parts->allocator, parts->blocks.data[i]);
-  byoc_vector_deinit(&parts->blocks, parts->allocator);
-  byoc_vector_deinit(&parts->list, parts->allocator);
-}
-
-byoc_status_t byoc_onnx_model_write(byoc_onnx_model_t *model, const char *path, byoc_diag_t *diag) {
-  parts_t parts;
-  byoc_status_t status = pack(model, diag, &parts);
-  if (status == BYOC_OK) status = byoc_file_write_atomic_parts(path, parts.list.data, parts.list.count, 0644, diag);
-  if (status == BYOC_OK) { // now the data stays
-    byoc_free(model->allocator, model->data_path);
-    model->data_path = NULL;
-  }
-  parts_deinit(&parts);
-  return status;
-}
-
-byoc_status_t byoc_onnx_model_pack(byoc_onnx_model_t *model, byoc_diag_t *diag, uint8_t **out_data,
-                                   size_t *out_size_bytes) {
-  *out_data = NULL;
-  *out_size_bytes = 0;
-  parts_t parts;
-  byoc_status_t status = pack(model, diag, &parts);
-  uint8_t *data = NULL;
-  if (status == BYOC_OK) {
-    data = byoc_allocate(model->allocator, parts.size_bytes, 1);
-    if (!data) status = byoc_diag_out_of_memory(diag);
-  }
-  if (status == BYOC_OK) {
-    size_t at = 0;
-    for (size_t i = 0; i < parts.list.count; i++) {
-      memcpy(data + at, parts.list.data[i].data, parts.list.data[i].size_bytes);
-      at += parts.list.data[i].size_bytes;
-    }
-    *out_data = data;
-    *out_size_bytes = at;
-  }
-  parts_deinit(&parts);
-  return status;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of the ONNX writer. For core/frontend/onnx_write.c, and for tests that write models it cannot.
+// The state of the ONNX writer. For core/frontend/onnx_write.c and onnx_pack.c, and for tests that write models it
+// cannot.
 #ifndef BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
 #define BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_
 
@@ -29,5 +30,9 @@ struct byoc_onnx_model_t {
   char *data_path;          // NULL once the model is written
   byoc_diag_t data_diag;    // why an initialiser could not be kept there
 };
+
+enum { BYOC_ONNX_LARGE_BYTES = 64 << 10 }; // initialisers that go into a file of their own
+// Lets the tensor refer to its bytes in the file of data `path`; raw_data has their number.
+void byoc_onnx_refer(byoc_onnx_model_t *model, Onnx__TensorProto *tensor, const char *path, uint64_t offset);
 
 #endif // BYOC_CORE_FRONTEND_ONNX_WRITE_INTERNAL_H_

@@ -9,7 +9,9 @@ typedef struct error_t {
   double signal, noise; // sums of squares
 } error_t;
 
+// NAN: NaN or infinities were among the values.
 static double decibels(error_t error) {
+  if (!isfinite(error.signal) || !isfinite(error.noise)) return (double)NAN;
   if (error.noise == 0) return INFINITY;
   return error.signal > 0 ? 10 * log10(error.signal / error.noise) : -INFINITY;
 }
@@ -37,10 +39,9 @@ static double weights_db(const byoc_quantise_t *q, const byoc_qlayer_t *layer, b
   const float *data = byoc_qvalue_floats(&q->graph, value);
   error_t error = {0};
   const byoc_rounded_t *rounded = byoc_string_map_get(&q->rounded, node->output[0]);
-  const int64_t *dims = value->tensor->dims;
   if (rounded != NULL) {
     const byoc_groups_t *groups = &rounded->groups;
-    const bool is_turned = byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
+    const bool is_turned = byoc_qnode_is_turned(node);
     for (size_t r = 0; r < groups->rows; r++) {
       for (size_t c = 0; c < groups->columns; c++) {
         const size_t at = r * byoc_groups_per_row(groups) + c / groups->group;
@@ -53,13 +54,12 @@ static double weights_db(const byoc_quantise_t *q, const byoc_qlayer_t *layer, b
     }
     return decibels(error);
   }
-  const byoc_channels_t channels =
-      byoc_channels_of(dims, value->tensor->n_dims, byoc_qlayer_channel_axis(&q->form, node, value->tensor, operand));
+  byoc_qscales_t chosen;
   const size_t count = (size_t)byoc_onnx_tensor_count(value->tensor);
-  float *scales = BYOC_ARENA_ARRAY(arena, float, channels.count);
   int8_t *bytes = BYOC_ARENA_ARRAY(arena, int8_t, count + 1);
-  if (scales == NULL || bytes == NULL) return (double)NAN;
-  byoc_channel_scales(data, channels, NULL, scales);
+  if (bytes == NULL || !byoc_qlayer_scales(&q->graph, &q->plan, &q->form, node, arena, &chosen)) return (double)NAN;
+  const byoc_channels_t channels = chosen.channels;
+  const float *scales = chosen.scales;
   byoc_channel_round(data, channels, scales, bytes);
   for (size_t i = 0; i < count; i++) {
     const double difference = (double)(bytes[i] * scales[i / channels.inner % channels.count]) - (double)data[i];
@@ -193,8 +193,10 @@ static byoc_status_t fill_report(byoc_quantise_t *q, const error_t *errors, cons
   q->report.outputs = BYOC_ARENA_ARRAY(&q->arena, byoc_quantise_output_t, count - at + 1);
   if (q->report.outputs == NULL) return byoc_diag_out_of_memory(diag);
   for (; at < count; at++) {
-    const double relative = errors[at].signal > 0 ? sqrt(errors[at].noise / errors[at].signal) : errors[at].noise > 0;
-    q->report.outputs[q->report.output_count++] = (byoc_quantise_output_t){names[at], decibels(errors[at]), relative};
+    const error_t error = errors[at];
+    const double db = decibels(error);
+    const double relative = isnan(db) ? db : error.signal > 0 ? sqrt(error.noise / error.signal) : error.noise > 0;
+    q->report.outputs[q->report.output_count++] = (byoc_quantise_output_t){names[at], db, relative};
   }
   return BYOC_OK;
 }

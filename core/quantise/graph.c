@@ -197,6 +197,18 @@ const char *byoc_qnode_name(const Onnx__NodeProto *node) {
   return node->n_output > 0 ? node->output[0] : "";
 }
 
+bool byoc_qnode_is_named(const Onnx__NodeProto *node, const char *name) {
+  if (node->name != NULL && strcmp(node->name, name) == 0) return true;
+  for (size_t i = 0; i < node->n_output; i++) {
+    if (strcmp(node->output[i], name) == 0) return true;
+  }
+  return false;
+}
+
+bool byoc_qnode_is_turned(const Onnx__NodeProto *node) {
+  return byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
+}
+
 byoc_status_t byoc_qgraph_set_nodes(byoc_onnx_model_t *model, Onnx__GraphProto *message, Onnx__NodeProto *const *nodes,
                                     size_t count, byoc_diag_t *diag) {
   Onnx__NodeProto **list = BYOC_ARENA_ARRAY(byoc_onnx_model_arena(model), Onnx__NodeProto *, count + 1);
@@ -216,6 +228,12 @@ const char *byoc_qgraph_new_name(byoc_onnx_model_t *model, byoc_map_t *taken, co
     name = byoc_arena_format(arena, "%s%s_%d", base, suffix, i);
   }
   return name != NULL && byoc_string_map_put(taken, name, NULL) ? name : NULL;
+}
+
+void *byoc_qgraph_add_initialiser(byoc_onnx_model_t *model, byoc_map_t *taken, const char *base, const char *suffix,
+                                  byoc_dtype_t dtype, size_t rank, const int64_t *dims, const char **out_name) {
+  *out_name = byoc_qgraph_new_name(model, taken, base, suffix);
+  return *out_name != NULL ? byoc_onnx_add_initialiser(model, *out_name, dtype, rank, dims) : NULL;
 }
 
 static bool take_names(byoc_map_t *taken, char *const *names, size_t count) {

@@ -59,9 +59,16 @@ bool byoc_qvalue_has_one_reader(const byoc_qvalue_t *value);
 int32_t byoc_qvalue_rank(const byoc_qvalue_t *value);
 // The node's own name, or else that of its first result.
 const char *byoc_qnode_name(const Onnx__NodeProto *node);
+// Is the node, or one of its results, called `name`?
+bool byoc_qnode_is_named(const Onnx__NodeProto *node, const char *name);
+// Is it a Gemm that reads its matrix as [outputs][inputs], by transB?
+bool byoc_qnode_is_turned(const Onnx__NodeProto *node);
 // A name that no value of the model has: `base` with `suffix`, and perhaps a number. In the model's arena; NULL if out
 // of memory. `taken` (text map) gets it.
 const char *byoc_qgraph_new_name(byoc_onnx_model_t *model, byoc_map_t *taken, const char *base, const char *suffix);
+// Adds an initialiser of such a name, whose bytes the caller fills; NULL if out of memory.
+void *byoc_qgraph_add_initialiser(byoc_onnx_model_t *model, byoc_map_t *taken, const char *base, const char *suffix,
+                                  byoc_dtype_t dtype, size_t rank, const int64_t *dims, const char **out_name);
 // Gives a graph of the model these nodes.
 byoc_status_t byoc_qgraph_set_nodes(byoc_onnx_model_t *model, Onnx__GraphProto *message, Onnx__NodeProto *const *nodes,
                                     size_t count, byoc_diag_t *diag);

@@ -4,17 +4,13 @@
 
 #include "core/quantise/rewrite.h"
 
-static bool is_transposed(const Onnx__NodeProto *node) {
-  return byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
-}
-
 byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t *layer, const byoc_qform_t *form,
-                                const float *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out) {
+                                const double *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out) {
   const Onnx__NodeProto *node = graph->message->node[layer->first];
   const byoc_qvalue_t *value = byoc_qgraph_operand(graph, node, 1);
   const float *data = byoc_qvalue_floats(graph, value);
   const int64_t *dims = value->tensor->dims;
-  const bool is_turned = is_transposed(node);
+  const bool is_turned = byoc_qnode_is_turned(node);
   const byoc_groups_t groups = {.rows = (size_t)dims[is_turned ? 0 : 1],
                                 .columns = (size_t)dims[is_turned ? 1 : 0],
                                 .group = form->group,
@@ -31,19 +27,25 @@ byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t 
   *rounded = (byoc_rounded_t){groups, BYOC_ARENA_ARRAY(arena, uint8_t, groups.rows * groups.columns + 1),
                               BYOC_ARENA_ARRAY(arena, float, groups.rows *per_row + 1),
                               BYOC_ARENA_ARRAY(arena, uint8_t, groups.rows * per_row + 1)};
-  bool done = rounded->integers != NULL && rounded->scales != NULL && rounded->zeros != NULL;
+  const bool fits = rounded->integers != NULL && rounded->scales != NULL && rounded->zeros != NULL;
+  byoc_status_t status = fits ? BYOC_OK : BYOC_OUT_OF_MEMORY;
   for (size_t k = 0; k < groups.columns; k++) {
     for (size_t n = 0; n < groups.rows; n++) {
       rows[n * groups.columns + k] = is_turned ? data[n * groups.columns + k] : data[k * groups.rows + n];
     }
   }
-  if (done && gram != NULL) {
-    done = byoc_groups_round_with_feedback(rows, &groups, gram, rounded->integers, rounded->scales, rounded->zeros);
-  } else if (done) {
+  if (fits && gram != NULL) {
+    status = byoc_groups_round_with_feedback(rows, &groups, gram, rounded->integers, rounded->scales, rounded->zeros);
+  } else if (fits) {
     byoc_groups_round(rows, &groups, NULL, rounded->integers, rounded->scales, rounded->zeros);
   }
   byoc_free(byoc_allocator_system(), rows);
-  return done ? BYOC_OK : byoc_diag_out_of_memory(diag);
+  if (status == BYOC_INVALID_DATA) {
+    byoc_diag_error(diag, status, "the products of the inputs of '%s' with each other have no inverse", layer->name);
+    byoc_diag_hint(diag, "keep the layer in floats, --exclude NAME, or round without --gptq");
+    return status;
+  }
+  return status == BYOC_OK ? BYOC_OK : byoc_diag_out_of_memory(diag);
 }
 
 // ---- MatMulNBits ----
@@ -54,12 +56,6 @@ static void put_bits(uint8_t *to, size_t index, int bits, uint8_t value) {
   } else {
     to[index / 2] |= (uint8_t)(value << (index % 2 * 4));
   }
-}
-
-static void *add_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
-                             size_t rank, const int64_t *dims, const char **out_name) {
-  *out_name = byoc_qwriter_name(writer, base, suffix);
-  return *out_name != NULL ? byoc_onnx_add_initialiser(writer->model, *out_name, dtype, rank, dims) : NULL;
 }
 
 typedef struct operands_t {
@@ -73,8 +69,8 @@ static byoc_status_t pack_blocks(byoc_qwriter_t *writer, const byoc_rounded_t *r
   const size_t zero_bytes = (per_row * (size_t)groups->bits + 7) / 8;
   const int64_t dims[] = {(int64_t)groups->rows, (int64_t)per_row, (int64_t)blob};
   const int64_t scale_count = (int64_t)(groups->rows * per_row), zero_count = (int64_t)(groups->rows * zero_bytes);
-  uint8_t *bytes = add_initialiser(writer, base, "_quantized", BYOC_DTYPE_U8, 3, dims, &out->names[0]);
-  float *scales = add_initialiser(writer, base, "_scale", BYOC_DTYPE_F32, 1, &scale_count, &out->names[1]);
+  uint8_t *bytes = byoc_qwriter_initialiser(writer, base, "_quantized", BYOC_DTYPE_U8, 3, dims, &out->names[0]);
+  float *scales = byoc_qwriter_initialiser(writer, base, "_scale", BYOC_DTYPE_F32, 1, &scale_count, &out->names[1]);
   if (bytes == NULL || scales == NULL) return byoc_diag_out_of_memory(writer->diag);
   for (size_t r = 0; r < groups->rows; r++) {
     for (size_t i = 0; i < groups->columns; i++) { // groups follow each other, each of whole bytes
@@ -84,7 +80,7 @@ static byoc_status_t pack_blocks(byoc_qwriter_t *writer, const byoc_rounded_t *r
   memcpy(scales, rounded->scales, groups->rows * per_row * sizeof(*scales));
   out->names[2] = NULL;
   if (groups->is_symmetric) return BYOC_OK; // the middle is what MatMulNBits takes without zero points
-  uint8_t *zeros = add_initialiser(writer, base, "_zero_point", BYOC_DTYPE_U8, 1, &zero_count, &out->names[2]);
+  uint8_t *zeros = byoc_qwriter_initialiser(writer, base, "_zero_point", BYOC_DTYPE_U8, 1, &zero_count, &out->names[2]);
   if (zeros == NULL) return byoc_diag_out_of_memory(writer->diag);
   for (size_t r = 0; r < groups->rows; r++) {
     for (size_t g = 0; g < per_row; g++) {
@@ -129,9 +125,11 @@ static byoc_status_t lay_out(byoc_qwriter_t *writer, const byoc_rounded_t *round
   const byoc_dtype_t dtype = groups->bits == 4 ? BYOC_DTYPE_U4 : BYOC_DTYPE_U8;
   const int64_t dims[2][2] = {{(int64_t)columns, (int64_t)rows}, {(int64_t)rows, (int64_t)columns}};
   const int64_t scale_dims[2][2] = {{(int64_t)per_row, (int64_t)rows}, {(int64_t)rows, (int64_t)per_row}};
-  uint8_t *bytes = add_initialiser(writer, base, "_quantized", dtype, 2, dims[is_turned], &out->names[0]);
-  float *scales = add_initialiser(writer, base, "_scale", BYOC_DTYPE_F32, 2, scale_dims[is_turned], &out->names[1]);
-  uint8_t *zeros = add_initialiser(writer, base, "_zero_point", dtype, 2, scale_dims[is_turned], &out->names[2]);
+  uint8_t *bytes = byoc_qwriter_initialiser(writer, base, "_quantized", dtype, 2, dims[is_turned], &out->names[0]);
+  float *scales =
+      byoc_qwriter_initialiser(writer, base, "_scale", BYOC_DTYPE_F32, 2, scale_dims[is_turned], &out->names[1]);
+  uint8_t *zeros =
+      byoc_qwriter_initialiser(writer, base, "_zero_point", dtype, 2, scale_dims[is_turned], &out->names[2]);
   if (bytes == NULL || scales == NULL || zeros == NULL) return byoc_diag_out_of_memory(writer->diag);
   for (size_t r = 0; r < rows; r++) {
     for (size_t c = 0; c < columns; c++) {
@@ -159,10 +157,10 @@ byoc_status_t byoc_qwriter_add_groups(byoc_qwriter_t *writer, const Onnx__NodePr
                                       const char *result) {
   const byoc_rounded_t *rounded = byoc_string_map_get(writer->form->rounded, node->output[0]);
   const char *base = node->input[1];
-  const bool is_turned = is_transposed(node);
+  const bool is_turned = byoc_qnode_is_turned(node);
   if (rounded == NULL)
     return byoc_diag_error(writer->diag, BYOC_INTERNAL, "the weights of '%s' were not rounded", base);
-  // With error feedback the integers depend on the inputs of the layer.
+  // Layers share integers unless these were rounded with feedback, which depends on the inputs of the layer.
   const char *key = byoc_arena_format(&writer->arena, "%s\n%p", base, (const void *)rounded);
   operands_t *operands = key != NULL ? byoc_string_map_get(&writer->weights_of, key) : NULL;
   if (operands == NULL) {

@@ -45,10 +45,7 @@ static byoc_status_t store(half_t *h, const Onnx__TensorProto *tensor) {
 
 static bool is_excluded(const Onnx__NodeProto *node, const char *const *excluded, size_t count) {
   for (size_t i = 0; i < count; i++) {
-    if (node->name != NULL && strcmp(node->name, excluded[i]) == 0) return true;
-    for (size_t o = 0; o < node->n_output; o++) {
-      if (strcmp(node->output[o], excluded[i]) == 0) return true;
-    }
+    if (byoc_qnode_is_named(node, excluded[i])) return true;
   }
   return false;
 }

@@ -304,14 +304,6 @@ static void share_scales(byoc_qplan_t *plan, const byoc_qgraph_t *graph) {
 
 // ---- the plan ----
 
-static bool is_named(const Onnx__NodeProto *node, const char *name) {
-  if (node->name != NULL && strcmp(node->name, name) == 0) return true;
-  for (size_t i = 0; i < node->n_output; i++) {
-    if (strcmp(node->output[i], name) == 0) return true;
-  }
-  return false;
-}
-
 static byoc_status_t unknown_layer(const byoc_qgraph_t *graph, const char *name, byoc_arena_t *arena,
                                    byoc_diag_t *diag) {
   byoc_status_t status =
@@ -333,7 +325,7 @@ static byoc_status_t mark_excluded(byoc_qplan_t *plan, const byoc_qgraph_t *grap
   for (size_t i = 0; i < options->excluded_count; i++) {
     bool found = false;
     for (size_t n = 0; n < graph->message->n_node; n++) {
-      if (!is_named(graph->message->node[n], options->excluded[i])) continue;
+      if (!byoc_qnode_is_named(graph->message->node[n], options->excluded[i])) continue;
       excluded[n] = true;
       found = true;
     }

@@ -87,8 +87,7 @@ byoc_status_t byoc_quantise_observe(byoc_quantise_t *q, byoc_diag_t *diag) {
 // The constant matrix' side that meets the input.
 static size_t channels_of(const byoc_qgraph_t *graph, const Onnx__NodeProto *node) {
   const Onnx__TensorProto *weights = byoc_qgraph_operand(graph, node, 1)->tensor;
-  const bool is_turned = byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
-  return (size_t)weights->dims[is_turned ? 1 : 0];
+  return (size_t)weights->dims[byoc_qnode_is_turned(node) ? 1 : 0];
 }
 
 static bool has_name(const watched_t *watched, const char *name) {
@@ -141,18 +140,16 @@ byoc_status_t byoc_quantise_smooth(byoc_quantise_t *q, byoc_diag_t *diag) {
 
 enum { GRAM_BYTES = 1 << 30 }; // of sums of products that are kept at once
 
-static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const float *gram, byoc_diag_t *diag) {
-  byoc_rounded_t *rounded;
-  BYOC_RETURN_IF_ERROR_IN(diag, byoc_qlayer_round(&q->graph, layer, &q->form, gram, &q->arena, diag, &rounded),
+static byoc_status_t round_layer(byoc_quantise_t *q, const byoc_qlayer_t *layer, const double *gram, byoc_diag_t *diag,
+                                 byoc_rounded_t **out) {
+  BYOC_RETURN_IF_ERROR_IN(diag, byoc_qlayer_round(&q->graph, layer, &q->form, gram, &q->arena, diag, out),
                           "rounding the weights of '%s'", layer->name);
-  return byoc_string_map_put(&q->rounded, q->graph.message->node[layer->first]->output[0], rounded)
-             ? BYOC_OK
-             : byoc_diag_out_of_memory(diag);
+  return BYOC_OK;
 }
 
 // Adds up the products of the inputs [first, end) over all samples.
 static byoc_status_t add_grams(byoc_quantise_t *q, byoc_probe_t *probe, const watched_t *watched, size_t first,
-                               size_t end, float **grams, byoc_diag_t *diag) {
+                               size_t end, double **grams, byoc_diag_t *diag) {
   for (size_t s = 0; s < q->options.sample_count; s++) {
     const byoc_argument_t *values;
     BYOC_RETURN_IF_ERROR(byoc_probe_run(probe, q->options.samples[s], diag, &values));
@@ -168,12 +165,15 @@ static byoc_status_t add_grams(byoc_quantise_t *q, byoc_probe_t *probe, const wa
   return BYOC_OK;
 }
 
-static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const float *gram, int64_t *done,
+static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const double *gram, int64_t *done,
                                    byoc_diag_t *diag) {
   for (size_t l = 0; l < q->plan.layer_count; l++) {
     const byoc_qlayer_t *layer = &q->plan.layers[l];
-    if (strcmp(q->graph.message->node[layer->first]->input[0], input) != 0) continue;
-    BYOC_RETURN_IF_ERROR(round_layer(q, layer, gram, diag));
+    const Onnx__NodeProto *node = q->graph.message->node[layer->first];
+    byoc_rounded_t *rounded;
+    if (strcmp(node->input[0], input) != 0) continue;
+    BYOC_RETURN_IF_ERROR(round_layer(q, layer, gram, diag, &rounded));
+    if (!byoc_string_map_put(&q->rounded, node->output[0], rounded)) return byoc_diag_out_of_memory(diag);
     byoc_quantise_advance(q, ++*done);
   }
   return BYOC_OK;
@@ -182,16 +182,16 @@ static byoc_status_t round_readers(byoc_quantise_t *q, const char *input, const 
 // As many inputs at a time as memory allows: their products, then the layers that read them.
 static byoc_status_t round_with_feedback(byoc_quantise_t *q, byoc_probe_t *probe, const watched_t *watched,
                                          byoc_diag_t *diag) {
-  float **grams = BYOC_ARENA_ARRAY(&q->arena, float *, watched->count + 1);
+  double **grams = BYOC_ARENA_ARRAY(&q->arena, double *, watched->count + 1);
   byoc_status_t status = grams != NULL ? BYOC_OK : byoc_diag_out_of_memory(diag);
   int64_t done = 0;
   for (size_t first = 0, end = 0; status == BYOC_OK && first < watched->count; first = end) {
     size_t bytes = 0;
     for (; end < watched->count && (end == first || bytes < GRAM_BYTES); end++) {
       const size_t columns = watched->observers[end]->channel_count;
-      grams[end] = byoc_allocate(byoc_allocator_system(), columns * columns + 1, sizeof(float));
+      grams[end] = byoc_allocate(byoc_allocator_system(), columns * columns + 1, sizeof(double));
       if (grams[end] == NULL) status = byoc_diag_out_of_memory(diag);
-      bytes += columns * columns * sizeof(float);
+      bytes += columns * columns * sizeof(double);
     }
     byoc_quantise_begin(q, "watching the inputs of products", (int64_t)q->options.sample_count);
     if (status == BYOC_OK) status = add_grams(q, probe, watched, first, end, grams, diag);
@@ -204,6 +204,24 @@ static byoc_status_t round_with_feedback(byoc_quantise_t *q, byoc_probe_t *probe
   return status;
 }
 
+// Layers that read a matrix in the same orientation share its integers. The text maps: matrix → byoc_rounded_t *, of
+// products that read it by rows of outputs, and of the others.
+static byoc_status_t round_to_nearest(byoc_quantise_t *q, byoc_map_t *turned, byoc_map_t *straight, byoc_diag_t *diag) {
+  byoc_quantise_begin(q, "rounding weights", (int64_t)q->plan.layer_count);
+  for (size_t l = 0; l < q->plan.layer_count; l++) {
+    const Onnx__NodeProto *node = q->graph.message->node[q->plan.layers[l].first];
+    byoc_map_t *map = byoc_qnode_is_turned(node) ? turned : straight;
+    byoc_rounded_t *rounded = byoc_string_map_get(map, node->input[1]);
+    if (rounded == NULL) {
+      BYOC_RETURN_IF_ERROR(round_layer(q, &q->plan.layers[l], NULL, diag, &rounded));
+      if (!byoc_string_map_put(map, node->input[1], rounded)) return byoc_diag_out_of_memory(diag);
+    }
+    if (!byoc_string_map_put(&q->rounded, node->output[0], rounded)) return byoc_diag_out_of_memory(diag);
+    byoc_quantise_advance(q, (int64_t)l + 1);
+  }
+  return BYOC_OK;
+}
+
 byoc_status_t byoc_quantise_round(byoc_quantise_t *q, byoc_diag_t *diag) {
   if (q->options.has_feedback) {
     watched_t watched;
@@ -214,10 +232,11 @@ byoc_status_t byoc_quantise_round(byoc_quantise_t *q, byoc_diag_t *diag) {
     byoc_probe_close(probe);
     return status;
   }
-  byoc_quantise_begin(q, "rounding weights", (int64_t)q->plan.layer_count);
-  for (size_t l = 0; l < q->plan.layer_count; l++) {
-    BYOC_RETURN_IF_ERROR(round_layer(q, &q->plan.layers[l], NULL, diag));
-    byoc_quantise_advance(q, (int64_t)l + 1);
-  }
-  return BYOC_OK;
+  byoc_map_t turned, straight;
+  byoc_string_map_init(&turned, byoc_allocator_system());
+  byoc_string_map_init(&straight, byoc_allocator_system());
+  const byoc_status_t status = round_to_nearest(q, &turned, &straight, diag);
+  byoc_map_deinit(&turned);
+  byoc_map_deinit(&straight);
+  return status;
 }

@@ -119,12 +119,6 @@ static Onnx__NodeProto *conv_before(const prepare_t *p, const byoc_qvalue_t *val
   return bias == NULL || byoc_qvalue_floats(p->graph, bias) != NULL ? conv : NULL;
 }
 
-static float *new_floats(prepare_t *p, const char *base, const char *suffix, size_t rank, const int64_t *dims,
-                         const char **out_name) {
-  *out_name = byoc_qgraph_new_name(p->model, p->names, base, suffix);
-  return *out_name != NULL ? byoc_onnx_add_initialiser(p->model, *out_name, BYOC_DTYPE_F32, rank, dims) : NULL;
-}
-
 // conv' = conv * scale + shift, for each output channel, under the result of node `index`, which goes.
 static byoc_status_t fold_into_conv(prepare_t *p, Onnx__NodeProto *conv, uint32_t index, const double *scale,
                                     const double *shift) {
@@ -134,8 +128,10 @@ static byoc_status_t fold_into_conv(prepare_t *p, Onnx__NodeProto *conv, uint32_
   const size_t channels = (size_t)tensor->dims[0], inner = (size_t)byoc_onnx_tensor_count(tensor) / channels;
   const char *names[2], *result = p->graph->message->node[index]->output[0];
   const int64_t count = (int64_t)channels;
-  float *scaled = new_floats(p, weights->name, "_folded", tensor->n_dims, tensor->dims, &names[0]);
-  float *shifted = new_floats(p, byoc_qnode_name(conv), "_bias_folded", 1, &count, &names[1]);
+  float *scaled = byoc_qgraph_add_initialiser(p->model, p->names, weights->name, "_folded", BYOC_DTYPE_F32,
+                                              tensor->n_dims, tensor->dims, &names[0]);
+  float *shifted = byoc_qgraph_add_initialiser(p->model, p->names, byoc_qnode_name(conv), "_bias_folded",
+                                               BYOC_DTYPE_F32, 1, &count, &names[1]);
   Onnx__NodeProto *copy = byoc_onnx_copy_node(p->model, conv);
   if (scaled == NULL || shifted == NULL || copy == NULL) return out_of_memory(p);
   for (size_t c = 0; c < channels; c++) {

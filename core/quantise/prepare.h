@@ -10,7 +10,7 @@
 // each channel, into the convolution in front; writes Sum of two as Add.
 byoc_status_t byoc_qprepare(byoc_onnx_model_t *model, const byoc_graph_module_t *module, byoc_diag_t *diag);
 
-// A product by a constant matrix, and the largest absolute value that its input showed in each channel.
+// An input of products by constant matrices, and the largest absolute value that it showed in each channel.
 typedef struct byoc_qsmoothed_t {
   const char *input;
   const float *limits;
@@ -25,7 +25,7 @@ byoc_status_t byoc_qsmooth(byoc_onnx_model_t *model, const byoc_graph_module_t *
 // Is it a product that byoc_qsmooth may change: MatMul or Gemm by a constant matrix as operand 1?
 bool byoc_qsmooth_takes(const byoc_qgraph_t *graph, const Onnx__NodeProto *node);
 
-// Stores constants of f32 from `least_bytes` on as f16 or bf16, with a Cast in front of their readers. Numbers beyond
+// Stores constants of f32 from 1 KiB on as f16 or bf16, with a Cast in front of their readers. Numbers beyond
 // the range of f16 keep their tensor as it is. *out_count: tensors that were changed.
 byoc_status_t byoc_qstore_half(byoc_onnx_model_t *model, byoc_dtype_t dtype, const char *const *excluded,
                                size_t excluded_count, byoc_diag_t *diag, size_t *out_count);

@@ -61,29 +61,6 @@ static byoc_status_t check_order(const byoc_quantise_t *q, byoc_diag_t *diag) {
   return status;
 }
 
-static bool is_external(const Onnx__TensorProto *tensor) {
-  return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-}
-
-// Initialisers in external files get the bytes that the module has of them. The reader has checked those.
-static byoc_status_t take_external(byoc_quantise_t *q, byoc_diag_t *diag) {
-  Onnx__GraphProto *graph = byoc_onnx_model_message(q->model)->graph;
-  for (size_t i = 0; i < graph->n_initializer; i++) {
-    Onnx__TensorProto *tensor = graph->initializer[i];
-    if (!is_external(tensor)) continue;
-    const byoc_constant_t *constant = byoc_graph_module_find_constant(q->setup.build.module, tensor->name);
-    if (constant == NULL) {
-      return byoc_diag_error(diag, BYOC_UNSUPPORTED, "the initialiser '%s' in an external file has no name of its own",
-                             tensor->name);
-    }
-    tensor->raw_data = (ProtobufCBinaryData){constant->size_bytes, (uint8_t *)(uintptr_t)constant->data};
-    tensor->has_raw_data = 1;
-    tensor->n_external_data = 0;
-    tensor->has_data_location = 0;
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t open_model(byoc_quantise_t *q, const char *path, byoc_diag_t *diag) {
   static const char *const targets[] = {"c"};
   q->setup_options = (byoc_setup_options_t){.targets = targets,
@@ -102,7 +79,7 @@ static byoc_status_t open_model(byoc_quantise_t *q, const char *path, byoc_diag_
   q->setup_options.data_folder = q->folder;
   BYOC_RETURN_IF_ERROR_IN(diag, byoc_onnx_model_open(path, byoc_allocator_system(), diag, &q->model), "reading %s",
                           path);
-  BYOC_RETURN_IF_ERROR(take_external(q, diag));
+  BYOC_RETURN_IF_ERROR(byoc_onnx_model_take_external(q->model, q->folder, q->setup.build.module, diag));
   BYOC_RETURN_IF_ERROR(check_floats(q, diag));
   return check_order(q, diag);
 }
@@ -406,9 +383,15 @@ byoc_status_t byoc_quantise_run(byoc_quantise_t *q, const byoc_quantise_options_
 byoc_status_t byoc_quantise_write(byoc_quantise_t *q, const char *path, byoc_diag_t *diag) {
   const uint64_t most = UINT64_C(3) << 29; // a file of ONNX has at most 2 GiB
   if (constant_bytes(q->result) > most) {
+    if (byoc_file_is_special(path)) {
+      return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT,
+                             "the constants take more than 1.5 GiB and go into a file beside the model, and '%s' is a "
+                             "device or a pipe",
+                             path);
+    }
     const char *data = byoc_arena_format(&q->arena, "%s.data", path);
     if (data == NULL) return byoc_diag_out_of_memory(diag);
-    BYOC_RETURN_IF_ERROR(byoc_onnx_model_put_data_in(q->result, data, diag));
+    return byoc_onnx_model_write_apart(q->result, path, data, diag);
   }
   return byoc_onnx_model_write(q->result, path, diag);
 }

@@ -59,7 +59,7 @@ typedef struct byoc_quantise_options_t {
 } byoc_quantise_options_t;
 
 // What became of a layer. Signal to noise, in decibels, of its result against that of the model of floats; infinite if
-// they are equal.
+// they are equal, NAN if values of either model are not finite.
 typedef struct byoc_quantise_layer_t {
   const char *name, *op;
   const char *result; // of its operator: a name that no other layer has
@@ -72,7 +72,7 @@ typedef struct byoc_quantise_layer_t {
 
 typedef struct byoc_quantise_output_t {
   const char *name;
-  double whole_db, relative_error; // the error's norm by that of the output
+  double whole_db, relative_error; // the error's norm by that of the output; NAN: its values are not all finite
 } byoc_quantise_output_t;
 
 // Filled by byoc_quantise_run; lives as long as the work.
@@ -103,7 +103,7 @@ const byoc_graph_module_t *byoc_quantise_module(const byoc_quantise_t *quantise)
 // known, BYOC_INVALID_DATA for values that are not finite.
 byoc_status_t byoc_quantise_run(byoc_quantise_t *quantise, const byoc_quantise_options_t *options, byoc_diag_t *diag);
 const byoc_quantise_report_t *byoc_quantise_report(const byoc_quantise_t *quantise);
-// Writes the file, or nothing. Constants of a model beyond 1.5 GiB go into `path`.data.
+// Writes the file, or nothing. Constants of a model beyond 1.5 GiB go into `path`.data, which appears with it.
 byoc_status_t byoc_quantise_write(byoc_quantise_t *quantise, const char *path, byoc_diag_t *diag);
 void byoc_quantise_close(byoc_quantise_t *quantise); // accepts NULL
 

@@ -27,7 +27,7 @@ struct byoc_quantise_t {
   byoc_qgraph_t graph; // of `model`
   byoc_qplan_t plan;
   byoc_map_t observers; // text map: value → byoc_observer_t *
-  byoc_map_t rounded;   // text map: result of a layer → byoc_rounded_t *
+  byoc_map_t rounded;   // text map: result of a layer → byoc_rounded_t *; layers may share one
   byoc_quantise_report_t report;
 };
 

@@ -20,12 +20,6 @@ static byoc_status_t add_node(byoc_qwriter_t *writer, const char *op, const char
   return byoc_qwriter_add(writer, *out_node);
 }
 
-static void *add_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
-                             size_t rank, const int64_t *dims, const char **out_name) {
-  *out_name = byoc_qwriter_name(writer, base, suffix);
-  return *out_name != NULL ? byoc_onnx_add_initialiser(writer->model, *out_name, dtype, rank, dims) : NULL;
-}
-
 // ---- activations ----
 
 static void store_integer(byoc_dtype_t dtype, void *to, int32_t value) {
@@ -44,8 +38,8 @@ static byoc_status_t add_scale(byoc_qwriter_t *writer, byoc_qparams_t *params, c
   const char **names = BYOC_ARENA_ARRAY(&writer->arena, const char *, 2);
   if (names == NULL) return out_of_memory(writer);
   const byoc_dtype_t dtype = writer->form->activations;
-  float *scale = add_initialiser(writer, root->value->name, "_scale", BYOC_DTYPE_F32, 0, NULL, &names[0]);
-  void *zero = add_initialiser(writer, root->value->name, "_zero_point", dtype, 0, NULL, &names[1]);
+  float *scale = byoc_qwriter_initialiser(writer, root->value->name, "_scale", BYOC_DTYPE_F32, 0, NULL, &names[0]);
+  void *zero = byoc_qwriter_initialiser(writer, root->value->name, "_zero_point", dtype, 0, NULL, &names[1]);
   if (scale == NULL || zero == NULL || !byoc_pointer_map_put(&writer->scales_of, root, (void *)names)) {
     return out_of_memory(writer);
   }
@@ -79,23 +73,33 @@ typedef struct weights_t {
   size_t count;
 } weights_t;
 
-int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto *node, const Onnx__TensorProto *tensor,
-                                 uint32_t operand) {
+// The axis of output channels in the weights of a product, operand `operand`; -1: they get one scale.
+static int32_t channel_axis(const byoc_qform_t *form, const Onnx__NodeProto *node, const Onnx__TensorProto *tensor,
+                            uint32_t operand) {
   if (form->per_tensor) return -1;
   if (byoc_onnx_node_is(node, "Conv")) return 0;
   if (byoc_onnx_node_is(node, "ConvTranspose")) return byoc_onnx_attribute_int(node, "group", 1) == 1 ? 1 : -1;
-  if (byoc_onnx_node_is(node, "Gemm")) return byoc_onnx_attribute_int(node, "transB", 0) != 0 ? 0 : 1;
+  if (byoc_onnx_node_is(node, "Gemm")) return byoc_qnode_is_turned(node) ? 0 : 1;
   return operand == 1 && tensor->n_dims == 2 ? 1 : -1;
 }
 
+// The scale of what a product by constant weights reads as data; 1: that stays in floats.
+static float data_scale_of(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, const Onnx__NodeProto *node) {
+  for (uint32_t i = 0; i < node->n_input; i++) {
+    byoc_qparams_t *params = byoc_qplan_params(plan, byoc_qgraph_operand(graph, node, i));
+    if (params != NULL && byoc_qplan_is_data(node, i)) return byoc_qparams_root(params)->scale.scale;
+  }
+  return 1;
+}
+
 // The smallest scale of each channel with which its bias fits 32 bits, with room for the sum; NULL: there is no bias.
-static float *least_scales(byoc_qwriter_t *writer, const Onnx__NodeProto *node, byoc_channels_t channels,
-                           float data_scale) {
-  const byoc_qvalue_t *bias = byoc_qgraph_operand(writer->graph, node, 2);
-  const float *data = byoc_qvalue_floats(writer->graph, bias);
+static float *least_scales(const byoc_qgraph_t *graph, const Onnx__NodeProto *node, byoc_channels_t channels,
+                           float data_scale, byoc_arena_t *arena) {
+  const byoc_qvalue_t *bias = byoc_qgraph_operand(graph, node, 2);
+  const float *data = byoc_qvalue_floats(graph, bias);
   if (data == NULL) return NULL;
   const size_t count = (size_t)byoc_onnx_tensor_count(bias->tensor);
-  float *least = BYOC_ARENA_ARRAY(&writer->arena, float, channels.count);
+  float *least = BYOC_ARENA_ARRAY(arena, float, channels.count);
   for (size_t i = 0; least != NULL && i < count; i++) {
     float *to = &least[channels.count == 1 ? 0 : i % channels.count];
     *to = fmaxf(*to, fabsf(data[i]) / data_scale * 0x1p-30f);
@@ -103,31 +107,43 @@ static float *least_scales(byoc_qwriter_t *writer, const Onnx__NodeProto *node, 
   return least;
 }
 
+bool byoc_qlayer_scales(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, const byoc_qform_t *form,
+                        const Onnx__NodeProto *node, byoc_arena_t *arena, byoc_qscales_t *out) {
+  uint32_t operand;
+  const byoc_qvalue_t *value = byoc_qlayer_weights(graph, node, &operand);
+  const Onnx__TensorProto *tensor = value->tensor;
+  const int32_t axis = channel_axis(form, node, tensor, operand);
+  const byoc_channels_t channels = byoc_channels_of(tensor->dims, tensor->n_dims, axis);
+  const float data_scale = data_scale_of(graph, plan, node);
+  const float *least = least_scales(graph, node, channels, data_scale, arena);
+  const bool has_bias = byoc_qvalue_floats(graph, byoc_qgraph_operand(graph, node, 2)) != NULL;
+  *out = (byoc_qscales_t){channels, axis, data_scale, BYOC_ARENA_ARRAY(arena, float, channels.count), has_bias};
+  if (out->scales == NULL || (has_bias && least == NULL)) return false;
+  byoc_channel_scales(byoc_qvalue_floats(graph, value), channels, least, out->scales);
+  return true;
+}
+
 // w (i8) → DequantizeLinear, once for each tensor, axis and, with a bias, layer.
 static byoc_status_t add_weights(byoc_qwriter_t *writer, const Onnx__NodeProto *node, const byoc_qvalue_t *value,
-                                 uint32_t operand, float data_scale, weights_t **out) {
+                                 const byoc_qscales_t *chosen, weights_t **out) {
   const Onnx__TensorProto *tensor = value->tensor;
-  const int32_t axis = byoc_qlayer_channel_axis(writer->form, node, tensor, operand);
-  const byoc_channels_t channels = byoc_channels_of(tensor->dims, tensor->n_dims, axis);
-  const float *data = byoc_qvalue_floats(writer->graph, value);
-  float *least = least_scales(writer, node, channels, data_scale);
-  float *scales = BYOC_ARENA_ARRAY(&writer->arena, float, channels.count);
-  if (scales == NULL) return out_of_memory(writer);
-  byoc_channel_scales(data, channels, least, scales);
+  const int32_t axis = chosen->axis;
+  const byoc_channels_t channels = chosen->channels;
+  const float *scales = chosen->scales;
   const char *key = byoc_arena_format(&writer->arena, "%s\n%d\n%s", value->name, (int)axis,
-                                      least != NULL ? byoc_qnode_name(node) : "");
+                                      chosen->has_bias ? byoc_qnode_name(node) : "");
   *out = key != NULL ? byoc_string_map_get(&writer->weights_of, key) : NULL;
   if (*out != NULL) return BYOC_OK;
   weights_t *weights = BYOC_ARENA_NEW(&writer->arena, weights_t);
   const char *names[3];
   const int64_t count = (int64_t)channels.count;
   const size_t rank = axis >= 0 ? 1 : 0;
-  int8_t *bytes =
-      add_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I8, tensor->n_dims, tensor->dims, &names[0]);
-  float *scale = add_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &count, &names[1]);
-  int8_t *zero = add_initialiser(writer, value->name, "_zero_point", BYOC_DTYPE_I8, rank, &count, &names[2]);
+  int8_t *bytes = byoc_qwriter_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I8, tensor->n_dims,
+                                           tensor->dims, &names[0]);
+  float *scale = byoc_qwriter_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &count, &names[1]);
+  int8_t *zero = byoc_qwriter_initialiser(writer, value->name, "_zero_point", BYOC_DTYPE_I8, rank, &count, &names[2]);
   if (key == NULL || weights == NULL || bytes == NULL || scale == NULL || zero == NULL) return out_of_memory(writer);
-  byoc_channel_round(data, channels, scales, bytes);
+  byoc_channel_round(byoc_qvalue_floats(writer->graph, value), channels, scales, bytes);
   memcpy(scale, scales, channels.count * sizeof(*scale)); // zero points are 0
   Onnx__NodeProto *dequantise = NULL;
   BYOC_RETURN_IF_ERROR(add_node(writer, "DequantizeLinear", names, 3, value->name, "_dequantized", &dequantise));
@@ -149,8 +165,9 @@ static byoc_status_t add_bias(byoc_qwriter_t *writer, const byoc_qvalue_t *value
   const char *names[2];
   const int64_t scale_count = (int64_t)weights->count;
   const size_t rank = weights->count == 1 ? 0 : 1;
-  int32_t *integers = add_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I32, 1, &count, &names[0]);
-  float *scales = add_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &scale_count, &names[1]);
+  int32_t *integers = byoc_qwriter_initialiser(writer, value->name, "_quantized", BYOC_DTYPE_I32, 1, &count, &names[0]);
+  float *scales =
+      byoc_qwriter_initialiser(writer, value->name, "_scale", BYOC_DTYPE_F32, rank, &scale_count, &names[1]);
   if (integers == NULL || scales == NULL) return out_of_memory(writer);
   for (size_t i = 0; i < weights->count; i++) scales[i] = data_scale * weights->scales[i];
   for (int64_t i = 0; i < count; i++) {
@@ -168,22 +185,25 @@ static byoc_status_t add_bias(byoc_qwriter_t *writer, const byoc_qvalue_t *value
 
 // Lets the first node of a layer, a copy, read integers.
 static byoc_status_t quantise_operands(byoc_qwriter_t *writer, const Onnx__NodeProto *node, Onnx__NodeProto *copy) {
-  uint32_t weights_operand;
-  const byoc_qvalue_t *weights_value = byoc_qlayer_weights(writer->graph, node, &weights_operand);
-  float data_scale = 1;
   const char *name;
   for (uint32_t i = 0; i < node->n_input; i++) {
     byoc_qparams_t *params = byoc_qplan_params(writer->plan, byoc_qgraph_operand(writer->graph, node, i));
     if (params == NULL || !byoc_qplan_is_data(node, i)) continue;
     BYOC_RETURN_IF_ERROR(add_pair(writer, params, &name));
     copy->input[i] = (char *)name;
-    data_scale = byoc_qparams_root(params)->scale.scale;
   }
-  if (weights_value == NULL) return BYOC_OK;
+  uint32_t operand;
+  const byoc_qvalue_t *value = byoc_qlayer_weights(writer->graph, node, &operand);
+  if (value == NULL) return BYOC_OK;
+  byoc_qscales_t chosen;
   weights_t *weights = NULL;
-  BYOC_RETURN_IF_ERROR(add_weights(writer, node, weights_value, weights_operand, data_scale, &weights));
-  copy->input[weights_operand] = (char *)weights->name;
-  BYOC_RETURN_IF_ERROR(add_bias(writer, byoc_qgraph_operand(writer->graph, node, 2), data_scale, weights, &name));
+  if (!byoc_qlayer_scales(writer->graph, writer->plan, writer->form, node, &writer->arena, &chosen)) {
+    return out_of_memory(writer);
+  }
+  BYOC_RETURN_IF_ERROR(add_weights(writer, node, value, &chosen, &weights));
+  copy->input[operand] = (char *)weights->name;
+  BYOC_RETURN_IF_ERROR(
+      add_bias(writer, byoc_qgraph_operand(writer->graph, node, 2), chosen.data_scale, weights, &name));
   if (name != NULL) copy->input[2] = (char *)name;
   return BYOC_OK;
 }

@@ -26,8 +26,9 @@ typedef struct byoc_rounded_t {
 } byoc_rounded_t;
 
 // Rounds the weights of a layer. `gram`: see byoc_groups_round_with_feedback; NULL: to nearest. Lives in the arena.
+// BYOC_INVALID_DATA, naming the layer, if `gram` has no inverse.
 byoc_status_t byoc_qlayer_round(const byoc_qgraph_t *graph, const byoc_qlayer_t *layer, const byoc_qform_t *form,
-                                const float *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out);
+                                const double *gram, byoc_arena_t *arena, byoc_diag_t *diag, byoc_rounded_t **out);
 
 typedef struct byoc_qwriter_t {
   const byoc_qgraph_t *graph; // of floats
@@ -55,14 +56,25 @@ byoc_status_t byoc_qwriter_compare(byoc_qwriter_t *writer, const char **out_name
 // Hands the model to the caller.
 byoc_onnx_model_t *byoc_qwriter_release(byoc_qwriter_t *writer);
 
-// The axis of output channels in the weights of a product, operand `operand`; -1: they get one scale.
-int32_t byoc_qlayer_channel_axis(const byoc_qform_t *form, const Onnx__NodeProto *node, const Onnx__TensorProto *tensor,
-                                 uint32_t operand);
+// The scales of a product's weights by channels, as they are written.
+typedef struct byoc_qscales_t {
+  byoc_channels_t channels;
+  int32_t axis;     // of output channels; -1: one scale for all
+  float data_scale; // of what the product reads; 1: floats
+  float *scales;    // of each channel
+  bool has_bias;    // a constant; the scales are so large that it fits 32 bits
+} byoc_qscales_t;
+// `node` has weights (byoc_qlayer_weights). They live in the arena. False if out of memory.
+bool byoc_qlayer_scales(const byoc_qgraph_t *graph, const byoc_qplan_t *plan, const byoc_qform_t *form,
+                        const Onnx__NodeProto *node, byoc_arena_t *arena, byoc_qscales_t *out);
 
 // ---- for the files of the writer: writer.c and groups.c ----
 // Appends a node; BYOC_OUT_OF_MEMORY for NULL.
 byoc_status_t byoc_qwriter_add(byoc_qwriter_t *writer, Onnx__NodeProto *node);
 const char *byoc_qwriter_name(byoc_qwriter_t *writer, const char *base, const char *suffix);
+// See byoc_qgraph_add_initialiser.
+void *byoc_qwriter_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
+                               size_t rank, const int64_t *dims, const char **out_name);
 // Writes the product `node`, which reads `data`, with weights in groups; `result`: the name of its result.
 byoc_status_t byoc_qwriter_add_groups(byoc_qwriter_t *writer, const Onnx__NodeProto *node, const char *data,
                                       const char *result);

@@ -23,10 +23,6 @@ bool byoc_qsmooth_takes(const byoc_qgraph_t *graph, const Onnx__NodeProto *node)
          byoc_qvalue_is_activation(byoc_qgraph_operand(graph, node, 0));
 }
 
-static bool is_turned(const Onnx__NodeProto *node) {
-  return byoc_onnx_node_is(node, "Gemm") && byoc_onnx_attribute_int(node, "transB", 0) != 0;
-}
-
 // Element (channel of the input, channel of the output) of a matrix.
 static size_t place(const Onnx__TensorProto *tensor, bool turned, size_t k, size_t n) {
   return turned ? n * (size_t)tensor->dims[1] + k : k * (size_t)tensor->dims[1] + n;
@@ -40,7 +36,7 @@ static bool weight_limits(const smooth_t *s, const byoc_qvalue_t *value, size_t 
     if (value->readers[r].operand != 0 || !byoc_qsmooth_takes(&s->graph, node)) continue;
     const byoc_qvalue_t *weights = byoc_qgraph_operand(&s->graph, node, 1);
     const float *data = byoc_qvalue_floats(&s->graph, weights);
-    const bool turned = is_turned(node);
+    const bool turned = byoc_qnode_is_turned(node);
     if ((size_t)weights->tensor->dims[turned ? 1 : 0] != channels) return false;
     const size_t columns = (size_t)weights->tensor->dims[turned ? 0 : 1];
     for (size_t k = 0; k < channels; k++) {
@@ -53,12 +49,6 @@ static bool weight_limits(const smooth_t *s, const byoc_qvalue_t *value, size_t 
   return found;
 }
 
-static float *new_floats(smooth_t *s, const char *base, const char *suffix, size_t rank, const int64_t *dims,
-                         const char **out_name) {
-  *out_name = byoc_qgraph_new_name(s->model, &s->names, base, suffix);
-  return *out_name != NULL ? byoc_onnx_add_initialiser(s->model, *out_name, BYOC_DTYPE_F32, rank, dims) : NULL;
-}
-
 // Multiplies the rows of each product's matrix, and lets it read `data`.
 static byoc_status_t scale_products(smooth_t *s, const byoc_qvalue_t *value, const float *factors, const char *data) {
   for (size_t r = 0; r < value->reader_count; r++) {
@@ -68,9 +58,10 @@ static byoc_status_t scale_products(smooth_t *s, const byoc_qvalue_t *value, con
     const byoc_qvalue_t *weights = byoc_qgraph_operand(&s->graph, node, 1);
     const Onnx__TensorProto *tensor = weights->tensor;
     const float *from = byoc_qvalue_floats(&s->graph, weights);
-    const bool turned = is_turned(node);
+    const bool turned = byoc_qnode_is_turned(node);
     const char *name;
-    float *to = new_floats(s, weights->name, "_smoothed", 2, tensor->dims, &name);
+    float *to = byoc_qgraph_add_initialiser(s->model, &s->names, weights->name, "_smoothed", BYOC_DTYPE_F32, 2,
+                                            tensor->dims, &name);
     Onnx__NodeProto *copy = byoc_onnx_copy_node(s->model, node);
     if (to == NULL || copy == NULL) return byoc_diag_out_of_memory(s->diag);
     const size_t rows = (size_t)tensor->dims[turned ? 1 : 0], columns = (size_t)tensor->dims[turned ? 0 : 1];
@@ -116,7 +107,8 @@ static byoc_status_t fold_into_norm(smooth_t *s, const byoc_qvalue_t *value, con
     if (operand == NULL) continue;
     const float *from = byoc_qvalue_floats(&s->graph, operand);
     const char *name;
-    float *to = new_floats(s, operand->name, "_smoothed", 1, &count, &name);
+    float *to =
+        byoc_qgraph_add_initialiser(s->model, &s->names, operand->name, "_smoothed", BYOC_DTYPE_F32, 1, &count, &name);
     if (to == NULL) return byoc_diag_out_of_memory(s->diag);
     for (size_t k = 0; k < channels; k++) to[k] = from[k] / factors[k];
     copy->input[i] = (char *)name;
@@ -131,7 +123,8 @@ static byoc_status_t add_division(smooth_t *s, const byoc_qvalue_t *value, const
                                   const char *name) {
   const int64_t count = (int64_t)channels;
   const char *numbers;
-  float *to = new_floats(s, value->name, "_factors", 1, &count, &numbers);
+  float *to =
+      byoc_qgraph_add_initialiser(s->model, &s->names, value->name, "_factors", BYOC_DTYPE_F32, 1, &count, &numbers);
   if (to == NULL) return byoc_diag_out_of_memory(s->diag);
   for (size_t k = 0; k < channels; k++) to[k] = 1 / factors[k];
   Onnx__NodeProto *mul = byoc_onnx_make_node(s->model, "", "Mul", (const char *[]){value->name, numbers}, 2, &name, 1);
@@ -163,7 +156,7 @@ static double noise_of(const smooth_t *s, const byoc_qvalue_t *value, const byoc
     if (value->readers[r].operand != 0 || !byoc_qsmooth_takes(&s->graph, node)) continue;
     const byoc_qvalue_t *weights = byoc_qgraph_operand(&s->graph, node, 1);
     const float *data = byoc_qvalue_floats(&s->graph, weights);
-    const bool turned = is_turned(node);
+    const bool turned = byoc_qnode_is_turned(node);
     const size_t columns = (size_t)weights->tensor->dims[turned ? 0 : 1];
     for (size_t n = 0; n < columns; n++) {
       double widest = 0, squares = 0;

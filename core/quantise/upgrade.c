@@ -76,6 +76,11 @@ static byoc_status_t add_constant(upgrade_t *u, const Onnx__NodeProto *node, con
   return push(u, constant);
 }
 
+static bool has_text(const Onnx__NodeProto *node, const char *name, const char *text) {
+  const Onnx__AttributeProto *attribute = byoc_onnx_find_attribute(node, name);
+  return attribute != NULL && attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, strlen(text)) == 0;
+}
+
 // Gives the node inputs up to `count`, with "" for those that are left out.
 static bool reserve_inputs(upgrade_t *u, Onnx__NodeProto *node, size_t count) {
   if (node->n_input >= count) return true;
@@ -204,10 +209,29 @@ static byoc_status_t softmax(upgrade_t *u, Onnx__NodeProto *node) {
   return push(u, byoc_onnx_make_node(u->model, "", "Reshape", (const char *[]){done, shape}, 2, &result, 1));
 }
 
+// 13 has no tf_half_pixel_for_nn: v = (x + 0.5) / scale. half_pixel has v - 0.5, which gives two of the nearest modes
+// an equal form: floor(v) is v - 0.5 rounded to nearest with halves up, and v rounded with halves down is ceil(v -
+// 0.5).
+static byoc_status_t resize_12(upgrade_t *u, Onnx__NodeProto *node) {
+  if (!has_text(node, "coordinate_transformation_mode", "tf_half_pixel_for_nn")) return BYOC_OK;
+  const bool is_floor = has_text(node, "nearest_mode", "floor");
+  const bool is_prefer_floor =
+      byoc_onnx_find_attribute(node, "nearest_mode") == NULL || has_text(node, "nearest_mode", "round_prefer_floor");
+  const bool is_nearest = byoc_onnx_find_attribute(node, "mode") == NULL || has_text(node, "mode", "nearest");
+  if (!is_nearest || (!is_floor && !is_prefer_floor)) {
+    return refuse(u, node, "has the mode tf_half_pixel_for_nn, which is not in 13");
+  }
+  byoc_onnx_remove_attribute(node, "coordinate_transformation_mode");
+  byoc_onnx_remove_attribute(node, "nearest_mode");
+  byoc_onnx_add_attribute_string(u->model, node, "coordinate_transformation_mode", "half_pixel");
+  byoc_onnx_add_attribute_string(u->model, node, "nearest_mode", is_floor ? "round_prefer_ceil" : "ceil");
+  return BYOC_OK;
+}
+
 // Upsample, and Resize of 10, scale by x_original = floor(x / scale).
 static byoc_status_t resize(upgrade_t *u, Onnx__NodeProto *node) {
   const bool is_upsample = strcmp(node->op_type, "Upsample") == 0;
-  if (!crosses(u, 11)) return BYOC_OK;
+  if (!crosses(u, 11)) return crosses(u, 13) ? resize_12(u, node) : BYOC_OK;
   if (is_upsample) BYOC_RETURN_IF_ERROR(list_to_input(u, node, "scales", 1));
   if (node->n_input < 2) return refuse(u, node, "has no scales");
   const char *scales = node->input[1];

@@ -116,16 +116,17 @@ void byoc_groups_round(const float *weights, const byoc_groups_t *groups, const 
 
 // ---- error feedback ----
 
-void byoc_gram_add(const float *inputs, size_t rows, size_t columns, float *gram) {
+void byoc_gram_add(const float *inputs, size_t rows, size_t columns, double *gram) {
   enum { TILE = 32 }; // rows of inputs that stay in the cache
   for (size_t first = 0; first < rows; first += TILE) {
     const size_t end = first + TILE < rows ? first + TILE : rows;
     for (size_t i = 0; i < columns; i++) {
-      float *to = gram + i * columns;
+      double *to = gram + i * columns;
       for (size_t r = first; r < end; r++) {
-        const float *row = inputs + r * columns, factor = row[i];
+        const float *row = inputs + r * columns;
+        const double factor = (double)row[i];
         if (factor == 0) continue;
-        for (size_t j = i; j < columns; j++) to[j] += factor * row[j];
+        for (size_t j = i; j < columns; j++) to[j] += factor * (double)row[j];
       }
     }
   }
@@ -162,24 +163,26 @@ static bool factor(double *r, double *u, size_t n) {
   return true;
 }
 
-// The factor for `gram` with one percent of its mean added to the diagonal.
-static float *feedback_factor(const float *gram, size_t n) {
+// The factor for `gram` with one percent of its mean added to the diagonal. Only ratios of its elements count later, so
+// `gram` is divided by that mean: the factor fits f32 however large the inputs are.
+static byoc_status_t feedback_factor(const double *gram, size_t n, float **out_factor) {
   const byoc_allocator_t allocator = byoc_allocator_system();
   double *r = byoc_allocate(allocator, n * n, sizeof(*r)), *u = byoc_allocate(allocator, n * n, sizeof(*u));
   float *result = byoc_allocate(allocator, n * n, sizeof(*result));
+  byoc_status_t status = r != NULL && u != NULL && result != NULL ? BYOC_OK : BYOC_OUT_OF_MEMORY;
   double mean = 0;
-  for (size_t i = 0; i < n; i++) mean += (double)gram[i * n + i] / (double)n;
-  bool done = r != NULL && u != NULL && result != NULL;
-  for (size_t i = 0; done && i < n; i++) {
-    for (size_t j = i; j < n; j++) r[i * n + j] = (double)gram[i * n + j];
-    r[i * n + i] += mean > 0 ? 0.01 * mean : 1;
+  for (size_t i = 0; i < n; i++) mean += gram[i * n + i] / (double)n;
+  for (size_t i = 0; status == BYOC_OK && i < n; i++) {
+    for (size_t j = i; j < n; j++) r[i * n + j] = mean > 0 ? gram[i * n + j] / mean : gram[i * n + j];
+    r[i * n + i] += mean > 0 ? 0.01 : 1;
   }
-  done = done && factor(r, u, n);
-  for (size_t i = 0; done && i < n * n; i++) result[i] = (float)u[i];
+  if (status == BYOC_OK && !factor(r, u, n)) status = BYOC_INVALID_DATA;
+  for (size_t i = 0; status == BYOC_OK && i < n * n; i++) result[i] = (float)u[i];
   byoc_free(allocator, r);
   byoc_free(allocator, u);
-  if (!done) byoc_free(allocator, result);
-  return done ? result : NULL;
+  if (status != BYOC_OK) byoc_free(allocator, result);
+  *out_factor = status == BYOC_OK ? result : NULL;
+  return status;
 }
 
 typedef struct feedback_t {
@@ -212,12 +215,14 @@ static void round_stretch(const feedback_t *f, size_t first, size_t end) {
   }
 }
 
-bool byoc_groups_round_with_feedback(const float *weights, const byoc_groups_t *groups, const float *gram,
-                                     uint8_t *out_integers, float *out_scales, uint8_t *out_zeros) {
+byoc_status_t byoc_groups_round_with_feedback(const float *weights, const byoc_groups_t *groups, const double *gram,
+                                              uint8_t *out_integers, float *out_scales, uint8_t *out_zeros) {
   const byoc_allocator_t allocator = byoc_allocator_system();
   const size_t n = groups->columns, per_row = byoc_groups_per_row(groups);
-  float *u = feedback_factor(gram, n), *work = byoc_allocate(allocator, groups->rows * n, sizeof(*work));
-  const bool done = u != NULL && work != NULL;
+  float *u, *work = byoc_allocate(allocator, groups->rows * n, sizeof(*work));
+  byoc_status_t status = feedback_factor(gram, n, &u);
+  if (status == BYOC_OK && work == NULL) status = BYOC_OUT_OF_MEMORY;
+  const bool done = status == BYOC_OK;
   if (done) memcpy(work, weights, groups->rows * n * sizeof(*work));
   // A stretch ends where a group does, so that the scale of a group sees all errors in front of it.
   const size_t stretch = groups->group >= STRETCH ? groups->group : STRETCH / groups->group * groups->group;
@@ -236,5 +241,5 @@ bool byoc_groups_round_with_feedback(const float *weights, const byoc_groups_t *
   }
   byoc_free(allocator, u);
   byoc_free(allocator, work);
-  return done;
+  return status;
 }

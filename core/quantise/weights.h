@@ -4,6 +4,7 @@
 #define BYOC_CORE_QUANTISE_WEIGHTS_H_
 
 #include "core/base/arena.h"
+#include "core/base/diag.h"
 
 // A tensor seen as [outer][channels][inner]; channel c has scale c.
 typedef struct byoc_channels_t {
@@ -33,10 +34,10 @@ void byoc_groups_round(const float *weights, const byoc_groups_t *groups, const 
                        uint8_t *out_integers, float *out_scales, uint8_t *out_zeros);
 // The same with error feedback: the error of each column is made up for by the columns behind it (GPTQ: Frantar and
 // others, 2022). `gram`: sums of products of inputs, [columns][columns], of which the part above the diagonal counts.
-// False if out of memory, or if the matrix has no inverse.
-bool byoc_groups_round_with_feedback(const float *weights, const byoc_groups_t *groups, const float *gram,
-                                     uint8_t *out_integers, float *out_scales, uint8_t *out_zeros);
+// BYOC_OUT_OF_MEMORY, or BYOC_INVALID_DATA if the matrix has no inverse.
+byoc_status_t byoc_groups_round_with_feedback(const float *weights, const byoc_groups_t *groups, const double *gram,
+                                              uint8_t *out_integers, float *out_scales, uint8_t *out_zeros);
 // Adds x^T x for rows of inputs to the part of `gram` above the diagonal.
-void byoc_gram_add(const float *inputs, size_t rows, size_t columns, float *gram);
+void byoc_gram_add(const float *inputs, size_t rows, size_t columns, double *gram);
 
 #endif // BYOC_CORE_QUANTISE_WEIGHTS_H_

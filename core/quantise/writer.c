@@ -48,6 +48,11 @@ const char *byoc_qwriter_name(byoc_qwriter_t *writer, const char *base, const ch
   return byoc_qgraph_new_name(writer->model, &writer->names, base, suffix);
 }
 
+void *byoc_qwriter_initialiser(byoc_qwriter_t *writer, const char *base, const char *suffix, byoc_dtype_t dtype,
+                               size_t rank, const int64_t *dims, const char **out_name) {
+  return byoc_qgraph_add_initialiser(writer->model, &writer->names, base, suffix, dtype, rank, dims, out_name);
+}
+
 // ---- what nothing reads ----
 
 static bool is_read(const byoc_map_t *read, const char *name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // byoc quantise: what it writes, what it tells, and what it refuses.
 #include "core/base/file.h"
+#include "core/frontend/onnx_edit.h"
 #include "tests/cli/models.h"
 #include "tests/support/command.h"
 #include "tests/support/group.h"
@@ -103,6 +104,77 @@ static void write_unsorted(const char *path) {
   byoc_onnx_model_destroy(model);
 }
 
+// Lets a tensor of f32[4] lie in the file "data.bin" of the model's folder.
+static void put_apart(Onnx__TensorProto *tensor) {
+  static Onnx__StringStringEntryProto location = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
+  static Onnx__StringStringEntryProto *list[] = {&location};
+  location.key = (char *)"location";
+  location.value = (char *)"data.bin";
+  tensor->has_raw_data = 0;
+  tensor->raw_data = (ProtobufCBinaryData){0};
+  tensor->n_external_data = 1;
+  tensor->external_data = list;
+  tensor->has_data_location = 1;
+  tensor->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+}
+
+// A Constant node whose tensor lies apart.
+static void add_constant_apart(byoc_onnx_model_t *model, Onnx__GraphProto *graph, const char *name) {
+  static Onnx__TensorProto tensor = ONNX__TENSOR_PROTO__INIT;
+  static Onnx__AttributeProto value = ONNX__ATTRIBUTE_PROTO__INIT;
+  static Onnx__AttributeProto *list[] = {&value};
+  static int64_t dims[] = {4};
+  tensor.n_dims = 1;
+  tensor.dims = dims;
+  tensor.has_data_type = 1;
+  tensor.data_type = 1;
+  put_apart(&tensor);
+  value.name = (char *)"value";
+  value.has_type = 1;
+  value.type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+  value.t = &tensor;
+  Onnx__NodeProto *node = byoc_onnx_make_node(model, "", "Constant", NULL, 0, &name, 1);
+  assert_non_null(node);
+  node->n_attribute = 1;
+  node->attribute = list;
+  memmove(graph->node + 1, graph->node, graph->n_node++ * sizeof(*graph->node));
+  graph->node[0] = node;
+}
+
+// y = (x * w) + part, and in both branches of an If one more addition. What is added lies in a file apart: an
+// initialiser of one branch, and Constant nodes of the other one and of the main graph.
+static void write_apart(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "apart", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  byoc_onnx_graph_input(graph, "c", BYOC_DTYPE_BOOL, "");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  byoc_onnx_graph_t *yes = byoc_onnx_model_nested_graph(model, "yes"), *no = byoc_onnx_model_nested_graph(model, "no");
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "p");
+  byoc_onnx_graph_node(graph, "Add", "", "p,part", "s");
+  byoc_onnx_graph_initialiser(yes, "yes_part", BYOC_DTYPE_F32, 1, (const int64_t[]){4});
+  byoc_onnx_graph_node(yes, "Add", "", "s,yes_part", "yes_out");
+  byoc_onnx_graph_output(yes, "yes_out", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_graph_node(no, "Sub", "", "s,no_part", "no_out");
+  byoc_onnx_graph_node(no, "Identity", "", "no_out", "no_end"); // room for one more node
+  byoc_onnx_graph_node(no, "Identity", "", "no_end", "no_last");
+  byoc_onnx_graph_output(no, "no_last", BYOC_DTYPE_F32, NULL);
+  byoc_onnx_node_t *branch = byoc_onnx_graph_node(graph, "If", "", "c", "y");
+  byoc_onnx_node_graph(branch, "then_branch", yes);
+  byoc_onnx_node_graph(branch, "else_branch", no);
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  Onnx__GraphProto *message = byoc_onnx_model_message(model)->graph;
+  const Onnx__NodeProto *last = message->node[2];
+  put_apart(last->attribute[0]->g->initializer[0]);
+  add_constant_apart(model, last->attribute[1]->g, "no_part");
+  add_constant_apart(model, message, "part");
+  const float parts[] = {1, 2, 3, 4};
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_file_write("apart/data.bin", parts, sizeof(parts), &diag), &diag);
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
 static void write_samples(void) {
   enum { COUNT = 3 * 8 * 8 };
   const int64_t dims[] = {1, 3, 8, 8}, stacked[] = {3, 1, 3, 8, 8};
@@ -159,6 +231,53 @@ static void test_the_same_samples_give_the_same_bytes(void **state) {
   byoc_test_printed("\"alone_db\": 4");
 }
 
+// y = x * w + b, with a bias that needs steps wider than all weights: the weights become zeros, an error of 0 dB.
+static void write_large_bias(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "bias", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  float *bias = byoc_onnx_graph_initialiser(graph, "b", BYOC_DTYPE_F32, 1, (const int64_t[]){4});
+  for (int i = 0; i < 4; ++i) bias[i] = 1e8f;
+  byoc_onnx_graph_node(graph, "Gemm", "product", "x,w,b", "y");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_the_error_of_weights_is_that_of_those_written(void **state) {
+  (void)state;
+  write_large_bias("bias.onnx");
+  byoc_test_shell(0, "byoc quantise bias.onnx -o q.onnx --json");
+  byoc_test_printed("\"weights_db\": 0.0,");
+}
+
+// y is finite, and z, the logarithm of a negative number, is not.
+static void write_logarithm(const char *path) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "log", 17);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "2,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 4}, 1);
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "y");
+  byoc_onnx_graph_node(graph, "Exp", "", "y", "e");
+  byoc_onnx_graph_node(graph, "Neg", "", "e", "n");
+  byoc_onnx_graph_node(graph, "Log", "", "n", "z");
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, "2,4");
+  byoc_onnx_graph_output(graph, "z", BYOC_DTYPE_F32, "2,4");
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_outputs_that_are_not_finite_have_no_error(void **state) {
+  (void)state;
+  write_logarithm("log.onnx");
+  byoc_test_shell(0, "byoc quantise log.onnx -o q.onnx --json=log.json && tr -d ' \\n' < log.json");
+  byoc_test_printed("output z: it has NaN or infinite values in some sample, and its error is not known");
+  byoc_test_printed("{\"name\":\"z\",\"whole_db\":null,\"relative_error\":null}");
+}
+
 static void test_layers_can_be_left_out_by_name_and_by_threshold(void **state) {
   (void)state;
   byoc_test_shell(0, "byoc quantise old.onnx --calibrate samples -o q.onnx --exclude second --no-table");
@@ -192,11 +311,14 @@ static void test_ranges_types_and_smoothing_stay_close_to_floats(void **state) {
 // A matrix that two products read is stored once, and a table that Gather reads stays as it is.
 static void test_weights_in_groups_are_matmulnbits_or_dequantizelinear(void **state) {
   (void)state;
-  byoc_test_shell(0, "byoc quantise products.onnx -o w4.onnx --scheme int4-weights --block-size 16 && byoc inspect "
-                     "--coverage w4.onnx");
+  byoc_test_shell(0,
+                  "byoc quantise products.onnx -o w4.onnx --scheme int4-weights --block-size 16 && byoc quantise "
+                  "products.onnx -o w8.onnx -s int8-weights --dequantise && for f in w4 w8; do grep -aq "
+                  "shared_quantized $f.onnx && ! grep -aq shared_quantized_1 $f.onnx || exit 1; done && byoc inspect "
+                  "--coverage w4.onnx");
   byoc_test_printed("MatMulNBits");
-  byoc_test_shell(0, "byoc quantise products.onnx -o w4.onnx -s int4-weights --gptq --calibrate ids && byoc quantise "
-                     "products.onnx -o w8.onnx -s int8-weights --dequantise && byoc inspect --coverage w8.onnx");
+  byoc_test_shell(0, "byoc quantise products.onnx -o w4.onnx -s int4-weights --gptq --calibrate ids && byoc inspect "
+                     "--coverage w8.onnx");
   byoc_test_printed("DequantizeLinear");
   byoc_test_shell(0, "byoc run products.onnx --evaluate --random --output-dir want && byoc run w8.onnx --evaluate "
                      "--random --expect y=want/y.npy --expect u=want/u.npy --atol 0.1 && byoc run w4.onnx --evaluate "
@@ -228,6 +350,59 @@ static void test_wrong_samples_are_named(void **state) {
                   "test ! -e none.onnx && cp samples/a/c.npy stacked && byoc quantise old.onnx --calibrate stacked -o "
                   "none.onnx");
   byoc_test_printed("stacked holds 3 samples of the input 'x', and 1 of 'c'");
+}
+
+// Another file of that name in the folder of the result is not read.
+static void test_a_model_with_external_data_can_be_written_elsewhere(void **state) {
+  (void)state;
+  byoc_test_shell(0, "mkdir -p apart elsewhere && printf '%%16s' '' > elsewhere/data.bin");
+  write_apart("apart/model.onnx");
+  for (int yes = 0; yes < 2; ++yes) {
+    const uint8_t condition = (uint8_t)yes;
+    write_npy_of("apart/c.npy", "|b1", 0, NULL, &condition, 1);
+    byoc_test_shell(0, "byoc quantise apart/model.onnx -o elsewhere/q.onnx -s int8-weights && "
+                       "byoc run apart/model.onnx --evaluate --random --input c=apart/c.npy --output-dir want && byoc "
+                       "run elsewhere/q.onnx --evaluate --random --input c=apart/c.npy --expect y=want/y.npy --atol "
+                       "0.1");
+  }
+}
+
+// A product whose result is resized in operator set 11, by a mode that 13 does not have.
+static void write_resize(const char *path, const char *mode, const char *nearest_mode) {
+  byoc_onnx_model_t *model = byoc_onnx_model_create(byoc_allocator_system(), "resize", 11);
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  byoc_onnx_graph_input(graph, "x", BYOC_DTYPE_F32, "5,16");
+  add_weights(graph, "w", 2, (const int64_t[]){16, 6}, 1);
+  byoc_onnx_graph_initialiser(graph, "roi", BYOC_DTYPE_F32, 1, (const int64_t[]){0});
+  float *scales = byoc_onnx_graph_initialiser(graph, "scales", BYOC_DTYPE_F32, 1, (const int64_t[]){2});
+  scales[0] = 3;
+  scales[1] = 0.4f;
+  byoc_onnx_graph_node(graph, "MatMul", "product", "x,w", "p");
+  byoc_onnx_node_t *resize = byoc_onnx_graph_node(graph, "Resize", "grow", "p,roi,scales", "y");
+  byoc_onnx_node_string(resize, "mode", mode);
+  byoc_onnx_node_string(resize, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
+  if (nearest_mode != NULL) byoc_onnx_node_string(resize, "nearest_mode", nearest_mode);
+  byoc_onnx_graph_output(graph, "y", BYOC_DTYPE_F32, NULL);
+  byoc_diag_t diag = {0};
+  byoc_test_ok(byoc_onnx_model_write(model, path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+}
+
+static void test_a_resize_mode_that_newer_operator_sets_lack_gets_an_equal_form(void **state) {
+  (void)state;
+  static const char *const nearest[] = {NULL, "floor", "round_prefer_floor"};
+  for (size_t i = 0; i < sizeof(nearest) / sizeof(nearest[0]); ++i) {
+    write_resize("resize.onnx", "nearest", nearest[i]);
+    byoc_test_shell(0, "byoc quantise resize.onnx -o q.onnx --no-table && ! grep -aq tf_half_pixel_for_nn q.onnx && "
+                       "byoc run resize.onnx --evaluate --random --output-dir want && byoc run q.onnx --evaluate "
+                       "--random --expect y=want/y.npy --atol 0.05");
+  }
+  static const char *const others[][2] = {{"nearest", "ceil"}, {"nearest", "round_prefer_ceil"}, {"linear", NULL}};
+  for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); ++i) {
+    write_resize("resize.onnx", others[i][0], others[i][1]);
+    byoc_test_shell(1, "byoc quantise resize.onnx -o none.onnx --no-table; code=$?; test ! -e none.onnx && exit $code");
+    byoc_test_printed("Resize 'grow' has the mode tf_half_pixel_for_nn, which is not in 13");
+  }
 }
 
 static void test_made_up_samples_are_told(void **state) {
@@ -263,11 +438,15 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_layers_of_a_quantised_model_are_units),
       cmocka_unit_test(test_the_same_samples_give_the_same_bytes),
+      cmocka_unit_test(test_the_error_of_weights_is_that_of_those_written),
+      cmocka_unit_test(test_outputs_that_are_not_finite_have_no_error),
       cmocka_unit_test(test_layers_can_be_left_out_by_name_and_by_threshold),
       cmocka_unit_test(test_ranges_types_and_smoothing_stay_close_to_floats),
       cmocka_unit_test(test_weights_in_groups_are_matmulnbits_or_dequantizelinear),
       cmocka_unit_test(test_constants_can_be_stored_in_sixteen_bits),
       cmocka_unit_test(test_wrong_samples_are_named),
+      cmocka_unit_test(test_a_model_with_external_data_can_be_written_elsewhere),
+      cmocka_unit_test(test_a_resize_mode_that_newer_operator_sets_lack_gets_an_equal_form),
       cmocka_unit_test(test_made_up_samples_are_told),
       cmocka_unit_test(test_wrong_models_and_places_are_refused),
   };

@@ -204,7 +204,9 @@ static byoc_status_t print_report(const byoc_quantise_report_t *report, const qu
     const byoc_quantise_output_t *output = &report->outputs[i];
     byoc_string_append(&text, "output ");
     byoc_string_append_shown(&text, output->name);
-    if (isinf(output->whole_db) && output->whole_db > 0) {
+    if (isnan(output->whole_db)) {
+      byoc_string_append(&text, ": it has NaN or infinite values in some sample, and its error is not known\n");
+    } else if (isinf(output->whole_db) && output->whole_db > 0) {
       byoc_string_append(&text, ": exact\n");
     } else {
       byoc_string_appendf(&text, ": %.1f dB, relative error %.2e\n", output->whole_db, output->relative_error);
@@ -226,8 +228,8 @@ static byoc_status_t print_report(const byoc_quantise_report_t *report, const qu
 }
 
 // JSON has no infinity: null stands for what is not a number, and 1e9 for a result without an error.
-static json_t *db_to_json(double db) {
-  return isnan(db) ? json_null() : json_real(isinf(db) ? (db > 0 ? 1e9 : -1e9) : db);
+static json_t *error_to_json(double error) {
+  return isnan(error) ? json_null() : json_real(isinf(error) ? (error > 0 ? 1e9 : -1e9) : error);
 }
 
 static json_t *report_to_json(const byoc_quantise_report_t *report, const quantise_words_t *words,
@@ -235,16 +237,18 @@ static json_t *report_to_json(const byoc_quantise_report_t *report, const quanti
   json_t *layers = json_array(), *outputs = json_array();
   for (size_t i = 0; i < report->layer_count; i++) {
     const byoc_quantise_layer_t *layer = &report->layers[i];
-    json_array_append_new(
-        layers, json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "name", byoc_json_string(layer->name), "operator",
-                          layer->op, "result", byoc_json_string(layer->result), "weights_db",
-                          db_to_json(layer->weights_db), "alone_db", db_to_json(layer->alone_db), "whole_db",
-                          db_to_json(layer->whole_db), "proposed", layer->is_proposed, "left_out", layer->is_left_out));
+    json_array_append_new(layers,
+                          json_pack("{s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "name", byoc_json_string(layer->name),
+                                    "operator", layer->op, "result", byoc_json_string(layer->result), "weights_db",
+                                    error_to_json(layer->weights_db), "alone_db", error_to_json(layer->alone_db),
+                                    "whole_db", error_to_json(layer->whole_db), "proposed", layer->is_proposed,
+                                    "left_out", layer->is_left_out));
   }
   for (size_t i = 0; i < report->output_count; i++) {
     const byoc_quantise_output_t *output = &report->outputs[i];
-    json_array_append_new(outputs, json_pack("{s:o, s:o, s:f}", "name", byoc_json_string(output->name), "whole_db",
-                                             db_to_json(output->whole_db), "relative_error", output->relative_error));
+    json_array_append_new(outputs, json_pack("{s:o, s:o, s:o}", "name", byoc_json_string(output->name), "whole_db",
+                                             error_to_json(output->whole_db), "relative_error",
+                                             error_to_json(output->relative_error)));
   }
   return json_pack("{s:o, s:s, s:I, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "model",
                    byoc_json_string(words->output), "scheme", words->scheme, "samples", (json_int_t)samples->count,

@@ -10,6 +10,7 @@
 #include "core/base/beneath.h"
 #include "core/base/file.h"
 #include "core/frontend/onnx_data.h"
+#include "core/frontend/onnx_edit.h"
 #include "onnx.pb-c.h"
 
 // A model that passes on its only initialiser; `tensor` is for the test to fill.
@@ -409,6 +410,51 @@ static void reads_external_files(void **state) {
   free(folder);
 }
 
+// Two initialisers of 64 KiB and more and a small one, written apart and read again. If the model cannot be written,
+// the older file of data stays, and nothing else is left.
+static void writes_data_apart_or_nothing(void **state) {
+  (void)state;
+  enum { COUNT = 20000 };
+  char *folder = byoc_test_folder(), path[600], data_path[600], **names;
+  size_t count;
+  snprintf(path, sizeof(path), "%s/model.onnx", folder);
+  snprintf(data_path, sizeof(data_path), "%s/model.onnx.data", folder);
+  byoc_diag_t diag = {0};
+  byoc_onnx_model_t *model = new_model();
+  byoc_onnx_graph_t *graph = byoc_onnx_model_graph(model);
+  const char *const tensors[] = {"a", "small", "b"};
+  for (int t = 0; t < 3; t++) {
+    const int64_t elements = t == 1 ? 3 : COUNT;
+    float *data = byoc_onnx_graph_initialiser(graph, tensors[t], BYOC_DTYPE_F32, 1, &elements);
+    for (int64_t i = 0; i < elements; i++) data[i] = (float)(i + 100000 * t);
+    byoc_onnx_graph_output(graph, tensors[t], BYOC_DTYPE_F32, NULL);
+  }
+  byoc_test_ok(byoc_file_write(data_path, "older", 5, &diag), &diag);
+  byoc_test_ok(byoc_make_directories(path, &diag), &diag);
+  assert_int_not_equal(byoc_onnx_model_write_apart(model, path, data_path, &diag), BYOC_OK);
+  diag = (byoc_diag_t){0};
+  char *older;
+  size_t size;
+  byoc_test_ok(byoc_file_read(data_path, byoc_allocator_system(), &diag, &older, &size), &diag);
+  assert_int_equal(size, 5);
+  byoc_free(byoc_allocator_system(), older);
+  byoc_test_ok(byoc_list_directory(folder, byoc_allocator_system(), &diag, &names, &count), &diag);
+  assert_int_equal(count, 2);
+  byoc_free_names(byoc_allocator_system(), names, count);
+  byoc_test_ok(byoc_remove_tree(path, &diag), &diag);
+  byoc_test_ok(byoc_onnx_model_write_apart(model, path, data_path, &diag), &diag);
+  byoc_onnx_model_destroy(model);
+  byoc_graph_module_t *module;
+  byoc_test_ok(byoc_onnx_read_file(path, NULL, byoc_allocator_system(), &diag, &module), &diag);
+  for (int t = 0; t < 3; t++) {
+    const byoc_constant_t *constant = byoc_graph_module_main(module)->body->results.data[t]->constant;
+    const int64_t last = t == 1 ? 2 : COUNT - 1;
+    assert_true(byoc_constant_element_f64(constant, last) == (double)(last + 100000 * t));
+  }
+  byoc_graph_module_destroy(module);
+  free(folder);
+}
+
 // Files outside the model's folder, or files that block, which the author of a model could name.
 static void refuses_external_files_elsewhere(void **state) {
   (void)state;
@@ -565,6 +611,7 @@ int main(void) {
       cmocka_unit_test(refuses_wrong_data),
       cmocka_unit_test(reads_numbers_of_64_bits_and_no_longer),
       cmocka_unit_test(reads_external_files),
+      cmocka_unit_test(writes_data_apart_or_nothing),
       cmocka_unit_test(refuses_external_files_elsewhere),
       cmocka_unit_test(refuses_texts_that_would_be_cut),
       cmocka_unit_test(refuses_names_that_would_be_cut),

@@ -113,7 +113,8 @@ static double output_error(const float *weights, const byoc_groups_t *groups, co
 // Inputs whose channels go together: then the error of one column can be made up for by others.
 static void test_feedback_makes_products_more_exact_than_rounding_to_nearest(void **state) {
   (void)state;
-  static float weights[ROWS * COLUMNS], inputs[SAMPLES * COLUMNS], gram[COLUMNS * COLUMNS], scales[ROWS * 4];
+  static float weights[ROWS * COLUMNS], inputs[SAMPLES * COLUMNS], scales[ROWS * 4];
+  static double gram[COLUMNS * COLUMNS];
   static uint8_t integers[ROWS * COLUMNS], zeros[ROWS * 4];
   uint32_t random = 5;
   for (size_t i = 0; i < sizeof(weights) / sizeof(weights[0]); ++i) weights[i] = draw(&random);
@@ -126,10 +127,32 @@ static void test_feedback_makes_products_more_exact_than_rounding_to_nearest(voi
     const byoc_groups_t groups = {ROWS, COLUMNS, 16, 4, symmetric != 0};
     byoc_groups_round(weights, &groups, NULL, integers, scales, zeros);
     const double nearest = output_error(weights, &groups, integers, scales, zeros, inputs);
-    assert_true(byoc_groups_round_with_feedback(weights, &groups, gram, integers, scales, zeros));
+    assert_int_equal(byoc_groups_round_with_feedback(weights, &groups, gram, integers, scales, zeros), BYOC_OK);
     const double feedback = output_error(weights, &groups, integers, scales, zeros, inputs);
     assert_true(feedback < 0.5 * nearest);
   }
+}
+
+// Squares of 1e30 are beyond f32. A power of two as a factor changes no digit.
+static void test_feedback_of_huge_inputs_is_that_of_small_ones(void **state) {
+  (void)state;
+  enum { WIDE = 16, COUNT = 40 };
+  static float weights[ROWS * WIDE], inputs[COUNT * WIDE], huge[COUNT * WIDE], scales[2][ROWS];
+  static double gram[WIDE * WIDE], huge_gram[WIDE * WIDE];
+  static uint8_t integers[2][ROWS * WIDE], zeros[2][ROWS];
+  uint32_t random = 7;
+  for (int i = 0; i < ROWS * WIDE; ++i) weights[i] = draw(&random);
+  for (int i = 0; i < COUNT * WIDE; ++i) huge[i] = ldexpf(inputs[i] = draw(&random), 100);
+  byoc_gram_add(inputs, COUNT, WIDE, gram);
+  byoc_gram_add(huge, COUNT, WIDE, huge_gram);
+  const byoc_groups_t groups = {ROWS, WIDE, 16, 4, false};
+  assert_int_equal(byoc_groups_round_with_feedback(weights, &groups, gram, integers[0], scales[0], zeros[0]), BYOC_OK);
+  assert_int_equal(byoc_groups_round_with_feedback(weights, &groups, huge_gram, integers[1], scales[1], zeros[1]),
+                   BYOC_OK);
+  assert_memory_equal(integers[0], integers[1], sizeof(integers[0]));
+  huge_gram[0] = -1e70;
+  assert_int_equal(byoc_groups_round_with_feedback(weights, &groups, huge_gram, integers[1], scales[1], zeros[1]),
+                   BYOC_INVALID_DATA);
 }
 
 static void test_groups_that_do_not_fill_a_row_keep_their_weights(void **state) {
@@ -155,6 +178,7 @@ int main(void) {
       cmocka_unit_test(test_percentile_and_entropy_leave_outliers_out),
       cmocka_unit_test(test_channels_have_scales_of_their_own),
       cmocka_unit_test(test_feedback_makes_products_more_exact_than_rounding_to_nearest),
+      cmocka_unit_test(test_feedback_of_huge_inputs_is_that_of_small_ones),
       cmocka_unit_test(test_groups_that_do_not_fill_a_row_keep_their_weights),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
