@@ -32,7 +32,8 @@ struct byoc_codegen_t {
   BYOC_VECTOR(byoc_session_note_t) reports;
   uint64_t report_bytes;  // of their content
   bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
-  bool is_part;           // of a run function by function (parts.h): it sees no modules but its own
+  const char *prepared;   // why no answer of this session is cached: prepare did more than edit; NULL: it did not
+  bool is_part;           // of a run function by function (parts.c): it sees no modules but its own
   bool cannot_edit;       // the hook runs beside others
   pthread_mutex_t *lock;  // for what such hooks share; NULL: there are none
   byoc_diag_t hook_error; // from api->error
