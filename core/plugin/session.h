@@ -54,8 +54,10 @@ int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const b
 const char *byoc_session_symbol(const byoc_function_t *function);
 
 // ---- session_files.c: files of modules, and libraries that they need ----
-byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag);
+// Adds files, or blobs, and notes in the session (may be NULL) the paths of those that were read.
+byoc_status_t byoc_session_add_files(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                     const byoc_file_content_t *files, uint32_t count, uint32_t stride, bool are_blobs,
+                                     byoc_diag_t *diag);
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
 
 // ---- session_hooks.c: the life of a session ----
@@ -84,12 +86,12 @@ byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_m
 // Keeps the module if it could be filled, otherwise releases it.
 byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
-// The same, but an equal module that exists is used by this run, too.
 // Copies what a module states that it fits. BYOC_INVALID_DATA if nothing could compare it: `can_fit` says whether the
 // engine or the driver of that name has the function.
 byoc_status_t byoc_session_copy_fits(const char *fits, byoc_runtime_module_t *module, byoc_diag_t *diag);
 byoc_status_t byoc_session_check_fits(const byoc_runtime_module_t *module, const char *whose, const char *name,
                                       bool can_fit, byoc_diag_t *diag);
+// Like byoc_session_end_module, but if an equal module exists, this run uses that one.
 byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
