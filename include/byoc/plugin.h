@@ -679,11 +679,11 @@ typedef struct byoc_codegen_api_t {
   int32_t (*add_report)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report);
   // Since minor 5. Declares the run-time options of an engine or a driver, by name, after it was added: the schema of
   // what its users may set when they make a context (byoc_context_options_t.runtime_options). `options` are like those
-  // of a backend, without type CPU. If the current target has an option of the same name, its value is the default.
-  // The engine gets the values in byoc_engine_init_t, the driver in byoc_device_init_t. Declaring the same again is
-  // BYOC_OK. BYOC_NOT_FOUND: no such engine or driver was added. BYOC_ALREADY_EXISTS: it has other options.
-  // BYOC_INVALID_ARGUMENT: more than 64, a name that is no word of letters, digits, _ and -, two of one name, a type or
-  // default that is not valid. A failure is kept and fails the run.
+  // of a backend, of the types INT to CHOICE: CPU and PRECISION are for targets. If the current target has an option of
+  // the same name, its value is the default. The engine gets the values in byoc_engine_init_t, the driver in
+  // byoc_device_init_t. Declaring the same again is BYOC_OK. BYOC_NOT_FOUND: no such engine or driver was added.
+  // BYOC_ALREADY_EXISTS: it has other options. BYOC_INVALID_ARGUMENT: more than 64, a name that is no word of letters,
+  // digits, _ and -, two of one name, a type or default that is not valid. A failure is kept and fails the run.
   int32_t (*declare_runtime_options)(byoc_codegen_t *codegen, const char *owner, const byoc_option_t *options,
                                      uint32_t count, uint32_t stride);
 } byoc_codegen_api_t;
