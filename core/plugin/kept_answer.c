@@ -322,6 +322,7 @@ static byoc_status_t settle_module(kept_reader_t *r, byoc_runtime_module_t *m, b
     m->function_name = byoc_arena_copy_string(&m->arena, r->session->functions[0]->name);
     if (m->function_name == NULL) return byoc_diag_out_of_memory(diag);
   }
+  if (m->kind == BYOC_RUNTIME_MODULE_REPORT && m->json == NULL) r->failed = true;
   const bool has_files = m->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY || m->kind == BYOC_RUNTIME_MODULE_ENGINE;
   byoc_diag_t why = {0};
   const byoc_status_t status = has_files && !r->failed ? byoc_runtime_module_check_symbols(m, &why) : BYOC_OK;

@@ -30,6 +30,7 @@ struct byoc_codegen_t {
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
   BYOC_VECTOR(const char *) paths;           // of files that the hook handed over by their paths; in `arena`
   BYOC_VECTOR(byoc_session_note_t) reports;
+  size_t report_count;    // with those of parts
   uint64_t report_bytes;  // of their content
   bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
   const char *prepared;   // why no answer of this session is cached: prepare did more than edit; NULL: it did not
@@ -135,6 +136,10 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
                                       const byoc_report_t *report, byoc_diag_t *diag);
 // Makes modules of this run of the reports, except those about functions that were declined.
 byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
+// Counts the report of a part, within the limits of a run. Sets *out_is_known if the run has it already: parts may add
+// equal reports about all functions.
+byoc_status_t byoc_session_count_report(byoc_codegen_t *session, const byoc_runtime_module_t *report, byoc_diag_t *diag,
+                                        bool *out_is_known);
 
 // ---- session_options.c: run-time options of engines and drivers ----
 byoc_status_t byoc_session_declare_options(byoc_codegen_t *session, const char *owner, const byoc_option_t *options,

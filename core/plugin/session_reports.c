@@ -49,17 +49,24 @@ static byoc_status_t check_json(const char *text, size_t size, byoc_diag_t *diag
   return BYOC_OK;
 }
 
-static byoc_status_t check_size(const byoc_codegen_t *session, const byoc_report_t *report, byoc_diag_t *diag) {
-  if (session->reports.count >= MAX_REPORTS) {
+// The limits of a run.
+static byoc_status_t count(byoc_codegen_t *session, uint64_t size_bytes, byoc_diag_t *diag) {
+  if (session->report_count >= MAX_REPORTS) {
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are %d reports already", MAX_REPORTS);
   }
-  if (report->size_bytes == 0 || report->size_bytes > MAX_BYTES) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has %llu bytes, and may have 1 to %d",
-                           (unsigned long long)report->size_bytes, MAX_BYTES);
+  if (session->report_bytes + size_bytes > MAX_ALL_BYTES) {
+    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with its %llu bytes all reports of this run have more than %d",
+                           (unsigned long long)size_bytes, MAX_ALL_BYTES);
   }
-  if (session->report_bytes + report->size_bytes <= MAX_ALL_BYTES) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with its %llu bytes all reports of this run have more than %d",
-                         (unsigned long long)report->size_bytes, MAX_ALL_BYTES);
+  session->report_count += 1;
+  session->report_bytes += size_bytes;
+  return BYOC_OK;
+}
+
+static byoc_status_t check_size(const byoc_report_t *report, byoc_diag_t *diag) {
+  if (report->size_bytes > 0 && report->size_bytes <= MAX_BYTES) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has %llu bytes, and may have 1 to %d",
+                         (unsigned long long)report->size_bytes, MAX_BYTES);
 }
 
 // Tells the vendor's engineer that pages will show less.
@@ -80,7 +87,7 @@ static byoc_status_t check(byoc_codegen_t *session, const byoc_report_t *report,
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its kind is %u, which byoc does not know",
                            (unsigned)report->kind);
   }
-  BYOC_RETURN_IF_ERROR(check_size(session, report, diag));
+  BYOC_RETURN_IF_ERROR(check_size(report, diag));
   BYOC_RETURN_IF_ERROR(check_text(report->content, (size_t)report->size_bytes, diag));
   if (report->kind == BYOC_REPORT_JSON) return check_json(report->content, (size_t)report->size_bytes, diag);
   if (report->kind == BYOC_REPORT_HTML && byoc_log_level() >= BYOC_LOG_INFO) tell_of_loss(session, report);
@@ -117,6 +124,7 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   }
   if (function != NULL) byoc_graph_note_read(BYOC_READ_NAMES); // it is a part of the report
   BYOC_RETURN_IF_ERROR(check(session, report, diag));
+  BYOC_RETURN_IF_ERROR(count(session, report->size_bytes, diag));
   char *text = describe(function, report, session->allocator);
   // Modules of other kinds keep the names that their backends give them.
   const byoc_session_note_t note = {.name = byoc_arena_format(&session->arena, "report.%s", report->name),
@@ -126,7 +134,6 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   if (note.name == NULL || note.json == NULL || !byoc_vector_push(&session->reports, session->allocator, note)) {
     return byoc_diag_out_of_memory(diag);
   }
-  session->report_bytes += report->size_bytes;
   return BYOC_OK;
 }
 
@@ -141,4 +148,29 @@ byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *di
     BYOC_RETURN_IF_ERROR(byoc_session_end_module(session, module, status, diag));
   }
   return BYOC_OK;
+}
+
+// ---- reports of parts ----
+
+static bool has_report(const byoc_codegen_t *session, const byoc_runtime_module_t *report) {
+  for (size_t i = 0; i < session->made.count; ++i) {
+    const byoc_runtime_module_t *other = session->made.data[i];
+    if (other->kind == BYOC_RUNTIME_MODULE_REPORT && strcmp(other->json, report->json) == 0) return true;
+  }
+  return false;
+}
+
+byoc_status_t byoc_session_count_report(byoc_codegen_t *session, const byoc_runtime_module_t *report, byoc_diag_t *diag,
+                                        bool *out_is_known) {
+  json_error_t error;
+  json_t *object = byoc_json_load(report->json, strlen(report->json), 0, &error);
+  if (object == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
+  if (object == NULL) return byoc_diag_error(diag, BYOC_INTERNAL, "the report '%s' is no JSON", report->name);
+  *out_is_known = json_object_get(object, "function") == NULL && has_report(session, report);
+  const size_t size_bytes = json_string_length(json_object_get(object, "text"));
+  const char *name = json_string_value(json_object_get(object, "report"));
+  byoc_status_t status = *out_is_known ? BYOC_OK : count(session, size_bytes, diag);
+  if (status != BYOC_OK) byoc_diag_context(diag, status, "the report '%s'", name != NULL ? name : "");
+  json_decref(object);
+  return status;
 }

@@ -122,6 +122,20 @@ static void test_declines_are_cached(void **state) {
   check_right("b");
 }
 
+// The limits are those of the whole run, and an equal report about all functions is one.
+static void test_reports_of_parts_are_those_of_a_run(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; ++i) { // the second time from the cache
+    byoc_test_shell(0, "cache=reports; " WITH "build 'cached -answer=report' a > log && byoc inspect a.so");
+    byoc_test_printed("report chip: text, 1 bytes, by 'cached");
+    byoc_test_shell(0, "byoc inspect a.so | grep -c '^report chip:' && byoc inspect a.so | grep -c '^report log:'");
+    byoc_test_printed("1\n4\n");
+    byoc_test_shell(0, "grep '%s of 4 answers from the cache' log", i == 0 ? "0" : "4");
+  }
+  byoc_test_shell(1, "cache=reports; " WITH "build 'cached -answer=reports' b");
+  byoc_test_printed("the report 'log': there are 256 reports already");
+}
+
 static void test_a_damaged_entry_is_told_and_made_again(void **state) {
   (void)state;
   byoc_test_shell(0, "cache=damage; " WITH "build cached a >/dev/null; for f in damage/answers/*/*; do truncate -s -1 "
@@ -195,6 +209,7 @@ int main(void) {
       cmocka_unit_test(test_what_cannot_be_cached_is_told),
       cmocka_unit_test(test_what_prepare_may_do_to_cached_functions),
       cmocka_unit_test(test_declines_are_cached),
+      cmocka_unit_test(test_reports_of_parts_are_those_of_a_run),
       cmocka_unit_test(test_a_damaged_entry_is_told_and_made_again),
       cmocka_unit_test(test_hooks_run_at_once),
       cmocka_unit_test(test_the_first_function_that_fails_is_reported),

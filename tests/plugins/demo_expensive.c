@@ -26,7 +26,7 @@ static const byoc_option_t options[] = {
      .name = "answer",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "json",
-     .choices = "json|source|back|module|edit|decline|nodes|fail|crash|exit|end|foreign",
+     .choices = "json|source|back|module|edit|decline|nodes|fail|crash|exit|end|foreign|report|reports",
      .help = "what the hook does"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "prepare",
@@ -138,6 +138,19 @@ static int32_t fail(byoc_codegen_t *codegen, const byoc_function_t *function) {
   return host->codegen->error(codegen, BYOC_UNSUPPORTED, text);
 }
 
+static int32_t report(byoc_codegen_t *codegen, const byoc_function_t *function, const char *name) {
+  const byoc_report_t made = {
+      .header = BYOC_HEADER(byoc_report_t, 1), .name = name, .kind = BYOC_REPORT_TEXT, .content = "x", .size_bytes = 1};
+  return host->codegen->add_report(codegen, function, &made);
+}
+
+// One about all functions, and `count` about this one.
+static int32_t with_reports(byoc_codegen_t *codegen, byoc_function_t *function, int count) {
+  int32_t status = report(codegen, NULL, "chip");
+  for (int i = 0; i < count && status == BYOC_OK; ++i) status = report(codegen, function, "log");
+  return status == BYOC_OK ? by_engine(codegen, function, &expensive_engine) : status;
+}
+
 static int32_t misbehave(const char *how) {
   volatile int *nowhere = NULL;
   if (strcmp(how, "crash") == 0) *nowhere = 1;
@@ -153,6 +166,8 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const 
   if (strcmp(how, "nodes") == 0) return decline_node(codegen, function);
   if (strcmp(how, "decline") == 0) return host->codegen->decline(codegen, function, "it is not worth it");
   if (strcmp(how, "fail") == 0) return fail(codegen, function);
+  if (strcmp(how, "report") == 0) return with_reports(codegen, function, 1);
+  if (strcmp(how, "reports") == 0) return with_reports(codegen, function, 64);
   if (strcmp(how, "json") != 0 && strcmp(how, "module") != 0 && strcmp(how, "foreign") != 0) return misbehave(how);
   if (strcmp(how, "module") == 0) (void)host->graph->function_count(host->codegen->module(codegen));
   if (strcmp(how, "foreign") != 0) return by_engine(codegen, function, &expensive_engine);
@@ -171,16 +186,11 @@ static int32_t require_first_feature(byoc_codegen_t *codegen) {
 
 static int32_t prepare(void *self, byoc_codegen_t *codegen) {
   (void)self;
-  const byoc_report_t report = {.header = BYOC_HEADER(byoc_report_t, 1),
-                                .name = "log",
-                                .kind = BYOC_REPORT_TEXT,
-                                .content = "x",
-                                .size_bytes = 1};
   const char *how = host->target->option_string(host->codegen->target(codegen), "prepare");
   if (strcmp(how, "edit") == 0) return host->edit->run_passes(codegen, "fold-constants");
   if (strcmp(how, "engine") == 0) return add_engine(codegen, &expensive_engine);
   if (strcmp(how, "features") == 0) return require_first_feature(codegen);
-  if (strcmp(how, "report") == 0) return host->codegen->add_report(codegen, NULL, &report);
+  if (strcmp(how, "report") == 0) return report(codegen, NULL, "chip");
   if (strcmp(how, "names") == 0) (void)host->graph->function_name(host->codegen->function_at(codegen, 0));
   if (strcmp(how, "module") == 0) (void)host->graph->function_count(host->codegen->module(codegen));
   return BYOC_OK;
