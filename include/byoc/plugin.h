@@ -854,7 +854,8 @@ struct byoc_partition_query_t {
 // Objects or archives for one kind of machine.
 typedef struct byoc_machine_code_t {
   byoc_header_t header;
-  // Triples, separated by blanks; `*` stands for any characters: "aarch64-linux-gnu", "riscv64-* riscv32-*".
+  // Triples, separated by blanks; `*` stands for any characters: "aarch64-linux-gnu", "riscv64-* riscv32-*". Each is of
+  // letters, digits and -_.*, and begins with a letter, a digit or `*`.
   const char *machines;
   const byoc_file_content_t *files;
   uint32_t file_count; // at least 1
@@ -876,7 +877,8 @@ typedef struct byoc_runtime_code_t {
   uint32_t source_count;
   uint32_t source_stride;
   // Files that the sources include, by the same names: beside the including file, or from the common folder of all. A
-  // path may name a folder, which stands for all files in it and below it. The headers of byoc/ are always there.
+  // path may name a folder, which stands for all files in it and below it; their names are of letters, digits and ._+-.
+  // Files with one name have one content. The headers of byoc/ are always there.
   const byoc_file_content_t *headers;
   uint32_t header_count;
   uint32_t header_stride;
