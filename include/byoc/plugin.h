@@ -926,8 +926,10 @@ enum {
   //
   // Answers are cached on disk. The answer for a function depends on nothing but the function, the target with its
   // options, what the codegen table says of the processor, the plugin's file and the text of `depends_on`. With an
-  // answer in the cache, generate is not called; prepare always is. Not cached: answers by hand_back or bind_kernels,
-  // of a hook that edited the function or read codegen->module, and tables that are not in the plugin's own memory.
+  // answer in the cache, generate is not called; prepare always is. Reports and declared run-time options are parts of
+  // answers. Not cached: answers by hand_back or bind_kernels, with announced code (byoc_runtime_code_t), or with
+  // tables that are not in the plugin's own memory; those of hooks that read codegen->module, or edited the function in
+  // generate; and those for functions to which prepare did more than edit them.
   BYOC_BACKEND_CACHED = 8,
   // generate or generate_function may be called from several threads at once, with a codegen each, and so may accept.
   // They do not edit: the edit table refuses with BYOC_UNSUPPORTED, and what prepare does stays. The host uses as many
