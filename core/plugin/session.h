@@ -136,10 +136,14 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
                                       const byoc_report_t *report, byoc_diag_t *diag);
 // Makes modules of this run of the reports, except those about functions that were declined.
 byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
-// Counts the report of a part, within the limits of a run. Sets *out_is_known if the run has it already: parts may add
-// equal reports about all functions.
-byoc_status_t byoc_session_count_report(byoc_codegen_t *session, const byoc_runtime_module_t *report, byoc_diag_t *diag,
-                                        bool *out_is_known);
+
+// ---- session_report_limits.c ----
+// Counts a report of that size, within the limits of a run.
+byoc_status_t byoc_session_count_report(byoc_codegen_t *session, uint64_t size_bytes, byoc_diag_t *diag);
+// The same for the report of a part. Sets *out_is_known if the run has it already: parts may add equal reports about
+// all functions.
+byoc_status_t byoc_session_count_part_report(byoc_codegen_t *session, const byoc_runtime_module_t *report,
+                                             byoc_diag_t *diag, bool *out_is_known);
 
 // ---- session_options.c: run-time options of engines and drivers ----
 byoc_status_t byoc_session_declare_options(byoc_codegen_t *session, const char *owner, const byoc_option_t *options,

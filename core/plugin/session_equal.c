@@ -165,7 +165,7 @@ static byoc_status_t absorb(byoc_codegen_t *session, byoc_runtime_module_t *modu
   }
   bool is_known = false;
   if (module->kind == BYOC_RUNTIME_MODULE_REPORT) {
-    BYOC_RETURN_IF_ERROR(byoc_session_count_report(session, module, diag, &is_known));
+    BYOC_RETURN_IF_ERROR(byoc_session_count_part_report(session, module, diag, &is_known));
   }
   if (is_known) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(rename_module(session, module, diag));

@@ -11,7 +11,7 @@
 #include "core/plugin/host.h"
 #include "core/plugin/session.h"
 
-enum { MAX_NAME_BYTES = 64, MAX_REPORTS = 256, MAX_BYTES = 1 << 20, MAX_ALL_BYTES = 4 << 20 };
+enum { MAX_NAME_BYTES = 64, MAX_BYTES = 1 << 20 };
 
 static const char *const kinds[] = {
     [BYOC_REPORT_TEXT] = "text", [BYOC_REPORT_JSON] = "json", [BYOC_REPORT_HTML] = "html"};
@@ -46,20 +46,6 @@ static byoc_status_t check_json(const char *text, size_t size, byoc_diag_t *diag
                            error.column);
   }
   json_decref(value);
-  return BYOC_OK;
-}
-
-// The limits of a run.
-static byoc_status_t count(byoc_codegen_t *session, uint64_t size_bytes, byoc_diag_t *diag) {
-  if (session->report_count >= MAX_REPORTS) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are %d reports already", MAX_REPORTS);
-  }
-  if (session->report_bytes + size_bytes > MAX_ALL_BYTES) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with its %llu bytes all reports of this run have more than %d",
-                           (unsigned long long)size_bytes, MAX_ALL_BYTES);
-  }
-  session->report_count += 1;
-  session->report_bytes += size_bytes;
   return BYOC_OK;
 }
 
@@ -124,7 +110,7 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   }
   if (function != NULL) byoc_graph_note_read(BYOC_READ_NAMES); // it is a part of the report
   BYOC_RETURN_IF_ERROR(check(session, report, diag));
-  BYOC_RETURN_IF_ERROR(count(session, report->size_bytes, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_count_report(session, report->size_bytes, diag));
   char *text = describe(function, report, session->allocator);
   // Modules of other kinds keep the names that their backends give them.
   const byoc_session_note_t note = {.name = byoc_arena_format(&session->arena, "report.%s", report->name),
@@ -148,29 +134,4 @@ byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *di
     BYOC_RETURN_IF_ERROR(byoc_session_end_module(session, module, status, diag));
   }
   return BYOC_OK;
-}
-
-// ---- reports of parts ----
-
-static bool has_report(const byoc_codegen_t *session, const byoc_runtime_module_t *report) {
-  for (size_t i = 0; i < session->made.count; ++i) {
-    const byoc_runtime_module_t *other = session->made.data[i];
-    if (other->kind == BYOC_RUNTIME_MODULE_REPORT && strcmp(other->json, report->json) == 0) return true;
-  }
-  return false;
-}
-
-byoc_status_t byoc_session_count_report(byoc_codegen_t *session, const byoc_runtime_module_t *report, byoc_diag_t *diag,
-                                        bool *out_is_known) {
-  json_error_t error;
-  json_t *object = byoc_json_load(report->json, strlen(report->json), 0, &error);
-  if (object == NULL && byoc_json_out_of_memory(&error)) return byoc_diag_out_of_memory(diag);
-  if (object == NULL) return byoc_diag_error(diag, BYOC_INTERNAL, "the report '%s' is no JSON", report->name);
-  *out_is_known = json_object_get(object, "function") == NULL && has_report(session, report);
-  const size_t size_bytes = json_string_length(json_object_get(object, "text"));
-  const char *name = json_string_value(json_object_get(object, "report"));
-  byoc_status_t status = *out_is_known ? BYOC_OK : count(session, size_bytes, diag);
-  if (status != BYOC_OK) byoc_diag_context(diag, status, "the report '%s'", name != NULL ? name : "");
-  json_decref(object);
-  return status;
 }
