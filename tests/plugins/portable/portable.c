@@ -80,7 +80,7 @@ static int32_t add_engine(byoc_codegen_t *codegen) {
                                  .name = host->target->kind(host->codegen->target(codegen)),
                                  .symbol = "port_engine",
                                  .files = &file}; // but no files: those that are announced
-  if (strcmp(module.name, "port_array") == 0) { // not an array, which announced code makes useless
+  if (strcmp(module.name, "port_array") == 0) {   // not an array, which announced code makes useless
     module.file_count = 2;
     module.file_stride = 1 << 30;
   }
