@@ -370,13 +370,67 @@ static void skip_declaration(writer_t *writer) {
 
 // ---- the whole ----
 
-// The size of "&lt;" or "&#x2713;" at this place; 0 if there is none.
-static size_t reference_size(const writer_t *writer) {
+// Character references that stand for unsafe characters. Longer names than these are no references here.
+static uint32_t named_code(slice_t name) {
+  static const struct {
+    const char *name;
+    uint32_t code;
+  } rows[] = {{"lrm", 0x200E}, {"rlm", 0x200F}, {"zwnj", 0x200C},    {"zwj", 0x200D}, {"shy", 0xAD},
+              {"af", 0x2061},  {"it", 0x2062},  {"NoBreak", 0x2060}, {"ic", 0x2063}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    if (strlen(rows[i].name) == name.size && memcmp(rows[i].name, name.data, name.size) == 0) return rows[i].code;
+  }
+  return ' ';
+}
+
+// The number of "#8238" or "#x202e"; 0 if it is none, or that of no character.
+static uint32_t numbered_code(slice_t number) {
+  const bool is_hexadecimal = number.size > 1 && (number.data[1] == 'x' || number.data[1] == 'X');
+  uint32_t code = 0;
+  for (size_t i = is_hexadecimal ? 2 : 1; i < number.size; ++i) {
+    const char c = (char)tolower((unsigned char)number.data[i]);
+    if (!(is_hexadecimal ? isxdigit((unsigned char)c) : isdigit((unsigned char)c)) || code > 0x10FFFF) return 0;
+    code = code * (is_hexadecimal ? 16 : 10) + (uint32_t)(isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10);
+  }
+  return code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF) ? 0 : code;
+}
+
+typedef struct reference_t {
+  size_t size; // 0: there is none
+  uint32_t code;
+} reference_t;
+
+// "&lt;" or "&#x2713;" at this place.
+static reference_t reference_at(const writer_t *writer) {
   const size_t left = (size_t)(writer->end - writer->at);
   size_t size = 1 + (left > 1 && writer->at[1] == '#');
   const size_t first = size;
   while (size < left && size < 12 && isalnum((unsigned char)writer->at[size])) ++size;
-  return size > first && size < left && writer->at[size] == ';' ? size + 1 : 0;
+  if (size == first || size >= left || writer->at[size] != ';') return (reference_t){0};
+  const slice_t name = {writer->at + 1, size - 1};
+  const uint32_t code = first > 1 ? numbered_code(name) : named_code(name);
+  return (reference_t){code != 0 ? size + 1 : 0, code};
+}
+
+static size_t encode(uint32_t code, char out[4]) {
+  const size_t more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  static const unsigned char leads[] = {0x00, 0xC0, 0xE0, 0xF0};
+  for (size_t i = more; i > 0; --i, code >>= 6) out[i] = (char)(0x80 | (code & 0x3F));
+  out[0] = (char)(leads[more] | code);
+  return more + 1;
+}
+
+// A reference to an unsafe character is written as that character is.
+static void take_reference(writer_t *writer, reference_t reference) {
+  char bytes[4], shown[BYOC_SHOWN_BYTES];
+  const bool is_kept = !byoc_is_unsafe_character(reference.code) || reference.code == '\n' || reference.code == '\t';
+  if (is_kept) {
+    byoc_string_append_bytes(writer->out, writer->at, reference.size);
+  } else {
+    (void)byoc_show_character(bytes, encode(reference.code, bytes), shown);
+    byoc_string_append(writer->out, shown);
+  }
+  writer->at += reference.size;
 }
 
 static bool is_blank(slice_t text) {
@@ -400,10 +454,10 @@ void byoc_html_append_fragment(byoc_string_t *out, const char *text, size_t size
   while (writer.at < writer.end) {
     const char next = writer.end - writer.at > 1 ? writer.at[1] : '\0';
     const char second = next == '/' && writer.end - writer.at > 2 ? writer.at[2] : '\0';
-    const size_t reference = *writer.at == '&' && (holds(&writer) & PHRASE) ? reference_size(&writer) : 0;
-    if (reference > 0) {
-      byoc_string_append_bytes(out, writer.at, reference);
-      writer.at += reference;
+    const bool may_be_reference = *writer.at == '&' && (holds(&writer) & PHRASE);
+    const reference_t reference = may_be_reference ? reference_at(&writer) : (reference_t){0};
+    if (reference.size > 0) {
+      take_reference(&writer, reference);
     } else if (*writer.at == '<' && isalpha((unsigned char)next)) {
       ++writer.at;
       open_tag(&writer);

@@ -2,6 +2,7 @@
 // Run-time options of engines and drivers as JSON, and back.
 #include "core/module/runtime_options.h"
 
+#include <float.h>
 #include <string.h>
 
 #include "core/base/json.h"
@@ -26,6 +27,11 @@ static bool set(json_t *object, const char *key, json_t *value) {
   return json_object_set_new(object, key, value) == 0;
 }
 
+// JSON has no infinity.
+static json_t *limit(double value) {
+  return json_real(value > DBL_MAX ? DBL_MAX : value < -DBL_MAX ? -DBL_MAX : value);
+}
+
 static json_t *option_json(const byoc_option_t *option) {
   json_t *object = json_object();
   bool ok = object != NULL && set(object, "name", byoc_json_string(option->name)) &&
@@ -40,8 +46,7 @@ static json_t *option_json(const byoc_option_t *option) {
     ok = set(object, "maximum", json_integer(option->maximum));
   }
   if (ok && has_range_f64) {
-    ok = set(object, "minimum", json_real(option->minimum_f64)) &&
-         set(object, "maximum", json_real(option->maximum_f64));
+    ok = set(object, "minimum", limit(option->minimum_f64)) && set(object, "maximum", limit(option->maximum_f64));
   }
   if (ok && option->type == BYOC_OPTION_CHOICE) ok = set(object, "choices", byoc_json_string(option->choices));
   if (ok) return object;

@@ -86,6 +86,7 @@ static const char *why_not_module(const byoc_kept_answers_t *kept, const byoc_ru
 
 static const char *why_not(const byoc_kept_answers_t *kept, const byoc_codegen_t *session, unsigned read) {
   if (kept->image == NULL) return "its hook is in no file";
+  if (session->prepared != NULL) return session->prepared;
   if ((read & BYOC_READ_MODULE) != 0) return "its hook read the whole module";
   if ((read & BYOC_READ_EDIT) != 0) return "its hook edited the function";
   if (session->results[0].answer == BYOC_CODEGEN_HANDED_BACK) return "the function was handed back";
@@ -321,6 +322,7 @@ static byoc_status_t settle_module(kept_reader_t *r, byoc_runtime_module_t *m, b
     m->function_name = byoc_arena_copy_string(&m->arena, r->session->functions[0]->name);
     if (m->function_name == NULL) return byoc_diag_out_of_memory(diag);
   }
+  if (m->kind == BYOC_RUNTIME_MODULE_REPORT && m->json == NULL) r->failed = true;
   const bool has_files = m->kind == BYOC_RUNTIME_MODULE_STATIC_LIBRARY || m->kind == BYOC_RUNTIME_MODULE_ENGINE;
   byoc_diag_t why = {0};
   const byoc_status_t status = has_files && !r->failed ? byoc_runtime_module_check_symbols(m, &why) : BYOC_OK;
@@ -406,13 +408,16 @@ static byoc_status_t get(const byoc_kept_answers_t *kept, byoc_codegen_t *sessio
   return BYOC_OK;
 }
 
-byoc_status_t byoc_kept_answer_get(const byoc_kept_answers_t *kept, byoc_codegen_t *session, byoc_diag_t *diag,
-                                   byoc_kept_key_t *out_key, bool *out_found) {
+byoc_status_t byoc_kept_answer_get(const byoc_kept_answers_t *kept, byoc_codegen_t *session, unsigned read,
+                                   byoc_diag_t *diag, byoc_kept_key_t *out_key, bool *out_found) {
   *out_found = false;
-  if (kept->image == NULL) return BYOC_OK;
+  if (kept->image == NULL || session->prepared != NULL) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(byoc_kept_key_make(kept, session->functions[0], diag, out_key));
-  uint64_t kind = ANSWER;
-  BYOC_RETURN_IF_ERROR(get(kept, session, out_key->content, diag, &kind, out_found));
+  uint64_t kind = NAMES_DECIDE;
+  if ((read & BYOC_READ_NAMES) == 0) {
+    kind = ANSWER;
+    BYOC_RETURN_IF_ERROR(get(kept, session, out_key->content, diag, &kind, out_found));
+  }
   if (kind == NAMES_DECIDE) return get(kept, session, out_key->named, diag, &kind, out_found);
   return BYOC_OK;
 }

@@ -39,11 +39,11 @@ byoc_status_t byoc_kept_build_hash(const byoc_codegen_t *session, const char *de
 // The keys of the session's only function, as its hook would get it.
 byoc_status_t byoc_kept_key_make(const byoc_kept_answers_t *kept, const byoc_function_t *function, byoc_diag_t *diag,
                                  byoc_kept_key_t *out_key);
-// Fills the session of one function, as its hook would. An entry that is missing, damaged, or no longer valid here
-// leaves it as it was.
-byoc_status_t byoc_kept_answer_get(const byoc_kept_answers_t *kept, byoc_codegen_t *session, byoc_diag_t *diag,
-                                   byoc_kept_key_t *out_key, bool *out_found);
-// Stores what the hook did. `read`: BYOC_READ_*. What cannot be stored is only logged.
+// Fills the session of one function, as its hook generate would. An entry that is missing, damaged, or no longer valid
+// here leaves it as it was. `read`: BYOC_READ_*, by prepare. Nothing is looked up if prepare did more than edit.
+byoc_status_t byoc_kept_answer_get(const byoc_kept_answers_t *kept, byoc_codegen_t *session, unsigned read,
+                                   byoc_diag_t *diag, byoc_kept_key_t *out_key, bool *out_found);
+// Stores what the hook did. `read`: BYOC_READ_*, by both hooks. What cannot be stored is only logged.
 byoc_status_t byoc_kept_answer_put(const byoc_kept_answers_t *kept, byoc_codegen_t *session, const byoc_kept_key_t *key,
                                    unsigned read, byoc_diag_t *diag);
 

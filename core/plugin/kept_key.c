@@ -6,6 +6,7 @@
 #include "core/ir/attribute_names.h"
 #include "core/ir/text_parts.h"
 #include "core/plugin/kept_answer.h"
+#include "core/targets/cpu.h"
 
 typedef struct keyer_t {
   byoc_hasher_t hasher;
@@ -92,13 +93,14 @@ static void put_attribute(keyer_t *k, const byoc_attribute_t *a) {
   }
 }
 
-// Without byoc's own notes, which say where the build had the node before.
-static void put_attributes(keyer_t *k, const byoc_attributes_t *attributes) {
+// Without byoc's own notes, which say where the build had the node or function before. A node may have attributes with
+// the names of a function's notes: these are the model's.
+static void put_attributes(keyer_t *k, const byoc_attributes_t *attributes, bool are_of_function) {
   for (size_t i = 0; i < attributes->count; ++i) {
     const char *name = attributes->items[i].name;
     const bool is_note = strncmp(name, BYOC_ATTRIBUTE_RESERVED, strlen(BYOC_ATTRIBUTE_RESERVED)) == 0 ||
-                         strcmp(name, BYOC_ATTRIBUTE_TARGET) == 0;
-    const bool is_name = strcmp(name, BYOC_ATTRIBUTE_GLOBAL_SYMBOL) == 0;
+                         (are_of_function && strcmp(name, BYOC_ATTRIBUTE_TARGET) == 0);
+    const bool is_name = are_of_function && strcmp(name, BYOC_ATTRIBUTE_GLOBAL_SYMBOL) == 0;
     if (!is_note && (!is_name || k->has_names)) put_attribute(k, &attributes->items[i]);
   }
   put_number(k, UINT64_MAX); // the end
@@ -139,7 +141,7 @@ static void put_block(keyer_t *k, const byoc_block_t *block) {
     put_number(k, (uint64_t)(uint32_t)node->since_version);
     put_name(k, node->name);
     if (k->has_names) put_number(k, node->id);
-    put_attributes(k, &node->attributes);
+    put_attributes(k, &node->attributes, false);
     put_number(k, node->operand_count);
     for (uint32_t i = 0; i < node->operand_count; ++i) put_use(k, node->operands[i]);
     put_number(k, node->callee != NULL);
@@ -160,7 +162,7 @@ static void put_block(keyer_t *k, const byoc_block_t *block) {
 static void put_function(keyer_t *k, const byoc_function_t *function) {
   put_name(k, function->name);
   put_number(k, (uint64_t)function->kind);
-  put_attributes(k, &function->attributes);
+  put_attributes(k, &function->attributes, true);
   put_block(k, function->body);
 }
 
@@ -199,16 +201,32 @@ byoc_status_t byoc_kept_key_make(const byoc_kept_answers_t *kept, const byoc_fun
   return make(kept, function, true, diag, out_key->named, sizeof(out_key->named));
 }
 
+// "native" in an option stands for this machine's processor; hooks can ask for its features and its maker.
+static void put_native_processor(keyer_t *k, const byoc_target_t *target) {
+  bool is_native = false;
+  for (size_t i = 0; i < target->kind->option_count; ++i) {
+    const byoc_option_schema_t *option = &target->kind->options[i];
+    if (option->type != BYOC_OPTION_CPU) continue;
+    is_native = is_native || strcmp(byoc_target_option_cpu(target, option->name), "native") == 0;
+  }
+  put_number(k, is_native);
+  if (!is_native) return;
+  char vendor[13];
+  put_number(k, byoc_cpu_detect());
+  put_text(k, byoc_cpu_vendor(vendor));
+}
+
 byoc_status_t byoc_kept_build_hash(const byoc_codegen_t *session, const char *depends_on, byoc_diag_t *diag,
                                    byoc_content_hash_t *out_hash) {
   const byoc_codegen_services_t *services = session->services;
   keyer_t k = {0};
   start(&k, session->allocator);
-  put_text(&k, "byoc answer 2");
+  put_text(&k, "byoc answer 3");
   put_text(&k, BYOC_VERSION_TEXT);
   put_number(&k, BYOC_ABI_MINOR);
   put_text(&k, session->target->text);
   put_number(&k, (uint64_t)session->target->machine);
+  put_native_processor(&k, session->target);
   put_text(&k, services->cpu_features);
   put_text(&k, services->cpu_vendor);
   put_number(&k, services->as_source);

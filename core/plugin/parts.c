@@ -17,7 +17,7 @@ typedef struct part_t {
   byoc_codegen_t *session; // of one function
   byoc_codegen_report_t report;
   byoc_kept_key_t key;
-  unsigned read; // BYOC_READ_*, by generate
+  unsigned read; // BYOC_READ_*, by the hooks
   bool is_cached;
   byoc_status_t status;
   byoc_diag_t diag;
@@ -45,7 +45,7 @@ static void generate_part(part_t *part) {
   byoc_graph_watch_begin();
   part->status = byoc_task_check(&part->diag);
   if (part->status == BYOC_OK) part->status = byoc_session_generate(part->session, &part->diag);
-  part->read = byoc_graph_watch_end();
+  part->read |= byoc_graph_watch_end();
 }
 
 // Functions are taken in their order. If one fails, those before it are still finished, so that the first one in the
@@ -106,12 +106,33 @@ static void generate_parts(byoc_codegen_t *session, crew_t *crew, size_t open_co
   for (size_t i = 0; i < crew->count; ++i) crew->parts[i].session->lock = NULL;
 }
 
+// An entry has what generate did, and its key the function as prepare left it. Edits are therefore all that prepare may
+// do to a function whose answer is cached.
+static const char *why_not_prepared(const byoc_codegen_t *session, unsigned read) {
+  if ((read & BYOC_READ_MODULE) != 0) return "its hook prepare read the whole module";
+  if (session->made.count > 0) return "its hook prepare added a module";
+  if (session->reports.count > 0) return "its hook prepare added a report";
+  if (session->paths.count > 0) return "its hook prepare handed over a file";
+  if (session->results[0].precision != NULL) return "its hook prepare reported a precision";
+  if (session->report->required_cpu_features.size > 0) return "its hook prepare required features of the processor";
+  return NULL;
+}
+
+static byoc_status_t prepare_part(part_t *part, byoc_diag_t *diag) {
+  byoc_graph_watch_begin();
+  const byoc_status_t status = byoc_session_prepare(part->session, diag);
+  const unsigned read = byoc_graph_watch_end();
+  part->session->prepared = why_not_prepared(part->session, read);
+  part->read = read & ~(unsigned)BYOC_READ_EDIT;
+  return status;
+}
+
 static byoc_status_t open_part(byoc_codegen_t *session, size_t i, part_t *part, byoc_diag_t *diag) {
   byoc_codegen_report_init(&part->report, session->allocator);
   BYOC_RETURN_IF_ERROR(byoc_session_create(session->module, session->target, session->functions + i, 1,
                                            session->services, &part->report, diag, &part->session));
   part->session->is_part = true;
-  const byoc_status_t status = byoc_session_prepare(part->session, diag);
+  const byoc_status_t status = prepare_part(part, diag);
   part->session->cannot_edit = has_flag(session, BYOC_BACKEND_GENERATES_AT_ONCE);
   if (status != BYOC_OK) session->hook_error = part->session->hook_error;
   return status;
@@ -163,7 +184,7 @@ static byoc_status_t look_up(const byoc_kept_answers_t *kept, crew_t *crew, size
   *out_open_count = crew->count;
   for (size_t i = 0; i < crew->count && kept->is_open; ++i) {
     part_t *part = &crew->parts[i];
-    BYOC_RETURN_IF_ERROR(byoc_kept_answer_get(kept, part->session, diag, &part->key, &part->is_cached));
+    BYOC_RETURN_IF_ERROR(byoc_kept_answer_get(kept, part->session, part->read, diag, &part->key, &part->is_cached));
     *out_open_count -= part->is_cached;
   }
   if (!kept->is_open) return BYOC_OK;

@@ -30,8 +30,7 @@ static byoc_status_t check_list(const void *items, uint32_t count, uint32_t limi
   return byoc_diag_error(diag, BYOC_INVALID_DATA, "it has %u %s, more than %u", (unsigned)count, what, (unsigned)limit);
 }
 
-// Is the name that of a file in some folder: without "..", and of characters that no tool reads in another way?
-static bool is_file_name(const char *name) {
+bool byoc_runtime_code_is_file_name(const char *name) {
   const char *part = name;
   for (const char *c = name;; ++c) {
     if (*c == '/' || *c == '\0') {
@@ -48,13 +47,13 @@ static bool is_file_name(const char *name) {
 // `must_be_c`: the file is compiled, and its name says so.
 static byoc_status_t read_name(const reader_t *r, const char *what, bool must_be_c, byoc_file_content_t *file) {
   if (file->name == NULL && file->path != NULL) {
-    file->name = is_file_name(file->path) ? file->path : byoc_path_base(file->path);
+    file->name = byoc_runtime_code_is_file_name(file->path) ? file->path : byoc_path_base(file->path);
   }
   if (file->name == NULL) {
     return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "%s is given as bytes, without a name", what);
   }
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(file->name, what, MAX_NAME_BYTES, false, r->arena, r->diag, &file->name));
-  if (!is_file_name(file->name)) {
+  if (!byoc_runtime_code_is_file_name(file->name)) {
     return byoc_diag_error(r->diag, BYOC_INVALID_DATA,
                            "%s is called '%s', which is not a file name of letters, digits and ._+- in some folder",
                            what, file->name);
@@ -100,12 +99,14 @@ static byoc_status_t read_files(const reader_t *r, const char *what, bool must_b
   return BYOC_OK;
 }
 
-// Triples and patterns of letters, digits and -_.*, separated by blanks.
+// Triples and patterns of letters, digits and -_.*, separated by blanks. Each begins with a letter, a digit or *,
+// because folders are called after them.
 static byoc_status_t check_machines(const reader_t *r, const char *machines) {
   bool has_word = false, is_valid = true;
   for (const char *c = machines; *c != '\0'; ++c) {
-    has_word = has_word || *c != ' ';
-    is_valid = is_valid && (isalnum((unsigned char)*c) || strchr("-_.* ", *c) != NULL);
+    const bool begins_word = *c != ' ' && (c == machines || c[-1] == ' ');
+    has_word = has_word || begins_word;
+    is_valid = is_valid && (isalnum((unsigned char)*c) || strchr(begins_word ? "*" : "-_.* ", *c) != NULL);
   }
   if (has_word && is_valid) return BYOC_OK;
   return byoc_diag_error(r->diag, BYOC_INVALID_DATA, "its archives are for the machines '%s', which are not triples",

@@ -30,9 +30,11 @@ struct byoc_codegen_t {
   BYOC_VECTOR(byoc_runtime_module_t *) made; // one reference each
   BYOC_VECTOR(const char *) paths;           // of files that the hook handed over by their paths; in `arena`
   BYOC_VECTOR(byoc_session_note_t) reports;
+  size_t report_count;    // with those of parts
   uint64_t report_bytes;  // of their content
   bool is_preparing;      // the prepare hook is running: functions cannot be answered yet
-  bool is_part;           // of a run function by function (parts.h): it sees no modules but its own
+  const char *prepared;   // why no answer of this session is cached: prepare did more than edit; NULL: it did not
+  bool is_part;           // of a run function by function (parts.c): it sees no modules but its own
   bool cannot_edit;       // the hook runs beside others
   pthread_mutex_t *lock;  // for what such hooks share; NULL: there are none
   byoc_diag_t hook_error; // from api->error
@@ -53,8 +55,10 @@ int32_t byoc_session_note(byoc_codegen_t *session, byoc_status_t status, const b
 const char *byoc_session_symbol(const byoc_function_t *function);
 
 // ---- session_files.c: files of modules, and libraries that they need ----
-byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag);
+// Adds files, or blobs, and notes in the session (may be NULL) the paths of those that were read.
+byoc_status_t byoc_session_add_files(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                     const byoc_file_content_t *files, uint32_t count, uint32_t stride, bool are_blobs,
+                                     byoc_diag_t *diag);
 byoc_status_t byoc_session_add_needed(byoc_runtime_module_t *module, byoc_text_list_t needed, byoc_diag_t *diag);
 
 // ---- session_hooks.c: the life of a session ----
@@ -83,12 +87,12 @@ byoc_status_t byoc_session_create_module(byoc_codegen_t *session, byoc_runtime_m
 // Keeps the module if it could be filled, otherwise releases it.
 byoc_status_t byoc_session_end_module(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
-// The same, but an equal module that exists is used by this run, too.
 // Copies what a module states that it fits. BYOC_INVALID_DATA if nothing could compare it: `can_fit` says whether the
 // engine or the driver of that name has the function.
 byoc_status_t byoc_session_copy_fits(const char *fits, byoc_runtime_module_t *module, byoc_diag_t *diag);
 byoc_status_t byoc_session_check_fits(const byoc_runtime_module_t *module, const char *whose, const char *name,
                                       bool can_fit, byoc_diag_t *diag);
+// Like byoc_session_end_module, but if an equal module exists, this run uses that one.
 byoc_status_t byoc_session_end_shared(byoc_codegen_t *session, byoc_runtime_module_t *module, byoc_status_t status,
                                       byoc_diag_t *diag);
 byoc_status_t byoc_session_add_constants(byoc_codegen_t *session, byoc_runtime_module_t *module,
@@ -132,6 +136,14 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
                                       const byoc_report_t *report, byoc_diag_t *diag);
 // Makes modules of this run of the reports, except those about functions that were declined.
 byoc_status_t byoc_session_keep_reports(byoc_codegen_t *session, byoc_diag_t *diag);
+
+// ---- session_report_limits.c ----
+// Counts a report of that size, within the limits of a run.
+byoc_status_t byoc_session_count_report(byoc_codegen_t *session, uint64_t size_bytes, byoc_diag_t *diag);
+// The same for the report of a part. Sets *out_is_known if the run has it already: parts may add equal reports about
+// all functions.
+byoc_status_t byoc_session_count_part_report(byoc_codegen_t *session, const byoc_runtime_module_t *report,
+                                             byoc_diag_t *diag, bool *out_is_known);
 
 // ---- session_options.c: run-time options of engines and drivers ----
 byoc_status_t byoc_session_declare_options(byoc_codegen_t *session, const char *owner, const byoc_option_t *options,

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/machine.h"
 #include "core/module/symbols.h"
+#include "core/plugin/runtime_code.h"
 #include "core/plugin/session.h"
 #include "core/plugin/trust.h"
 #include "core/targets/runtime_code.h"
@@ -34,11 +35,43 @@ static byoc_status_t trusted_path(const filling_t *f, const char *path, const ch
   return BYOC_OK;
 }
 
+static const byoc_file_bytes_t *find_file(const byoc_file_bytes_t *files, size_t count, const char *name) {
+  for (size_t i = 0; i < count; ++i) {
+    if (strcmp(files[i].name, name) == 0) return &files[i];
+  }
+  return NULL;
+}
+
+static bool has_content(const byoc_file_bytes_t *file, const void *data, size_t size_bytes) {
+  return file->size_bytes == size_bytes && (size_bytes == 0 || memcmp(file->data, data, size_bytes) == 0);
+}
+
+// A file that is given twice is one. Two of one name would overwrite each other; sources and headers have one folder.
+static byoc_status_t put_code(const filling_t *f, byoc_module_code_t kind, const char *name, const void *data,
+                              size_t size_bytes) {
+  const byoc_runtime_module_t *m = f->module;
+  const byoc_file_bytes_t *source = find_file(m->sources.data, m->sources.count, name);
+  const byoc_file_bytes_t *known = kind == BYOC_MODULE_CODE_SOURCE ? source
+                                   : kind == BYOC_MODULE_CODE_HEADER
+                                       ? find_file(m->headers.data, m->headers.count, name)
+                                       : find_file(m->archives.data, m->archives.count, name);
+  const bool is_known = known != NULL && has_content(known, data, size_bytes);
+  const bool meets_source = kind == BYOC_MODULE_CODE_HEADER && source != NULL && !has_content(source, data, size_bytes);
+  if (is_known) return BYOC_OK;
+  if (known == NULL && !meets_source) {
+    return byoc_runtime_module_add_code(f->module, kind, name, data, size_bytes, f->diag);
+  }
+  byoc_status_t status =
+      byoc_diag_error(f->diag, BYOC_INVALID_DATA, "there is another file with the name '%s' and other content", name);
+  byoc_diag_hint(f->diag, "byoc_file_content_t.name in the plugin's runtime code gives a file another name");
+  return status;
+}
+
 static byoc_status_t add_code_at(const filling_t *f, byoc_module_code_t kind, const char *name, const char *path) {
   byoc_file_view_t view;
   BYOC_RETURN_IF_ERROR(trusted_path(f, path, &path));
   BYOC_RETURN_IF_ERROR(byoc_file_view_open(path, f->diag, &view));
-  byoc_status_t status = byoc_runtime_module_add_code(f->module, kind, name, view.data, view.size_bytes, f->diag);
+  byoc_status_t status = put_code(f, kind, name, view.data, view.size_bytes);
   byoc_file_view_close(&view);
   return status;
 }
@@ -52,6 +85,15 @@ static byoc_status_t add_entry(const filling_t *f, const char *prefix, const cha
   const char *name = byoc_arena_format(arena, "%s%s%s", prefix, prefix[0] != '\0' ? "/" : "", entry);
   if (path == NULL || name == NULL) return byoc_diag_out_of_memory(f->diag);
   if (byoc_is_directory(path)) return add_folder(f, name, path, depth + 1);
+  if (!byoc_runtime_code_is_file_name(entry)) {
+    byoc_status_t status =
+        byoc_diag_error(f->diag, BYOC_INVALID_DATA,
+                        "the folder '%s' has the file '%s', whose name is not one of letters, digits "
+                        "and ._+-",
+                        folder, entry);
+    byoc_diag_hint(f->diag, "rename the file, or announce the headers one by one");
+    return status;
+  }
   if (f->module->headers.count >= MOST_HEADERS) {
     return byoc_diag_error(f->diag, BYOC_INVALID_DATA, "it has more than %d headers", MOST_HEADERS);
   }
@@ -76,7 +118,7 @@ static byoc_status_t add_folder(const filling_t *f, const char *prefix, const ch
 static byoc_status_t add_code(const filling_t *f, byoc_module_code_t kind, const char *name,
                               const byoc_file_content_t *file) {
   if (file->path == NULL) {
-    return byoc_runtime_module_add_code(f->module, kind, name, file->data, (size_t)file->size_bytes, f->diag);
+    return put_code(f, kind, name, file->data, (size_t)file->size_bytes);
   }
   const bool is_folder = kind == BYOC_MODULE_CODE_HEADER && byoc_is_directory(file->path);
   return is_folder ? add_folder(f, name, file->path, 0) : add_code_at(f, kind, name, file->path);
@@ -104,17 +146,33 @@ static byoc_status_t use_archives(const filling_t *f, const byoc_machine_code_t 
   return note_code(f, byoc_arena_format(&f->session->arena, "%s for %s", archives->files[0].name, archives->machines));
 }
 
+// The folder of archives is called after their machines, and no two have one folder. NULL if out of memory.
+static const char *machine_folder(const filling_t *f, const char *machines, const char *const *taken, size_t count) {
+  char *wanted = byoc_arena_copy_string(&f->session->arena, machines);
+  if (wanted == NULL) return NULL;
+  for (char *c = wanted; *c != '\0'; ++c) *c = *c == '*' ? 'X' : *c == ' ' ? '+' : *c;
+  const char *name = wanted;
+  unsigned number = 1;
+  for (size_t i = 0; i < count && name != NULL; ++i) {
+    if (taken[i] == NULL || strcmp(taken[i], name) != 0) continue;
+    name = byoc_arena_format(&f->session->arena, "%s_%u", wanted, ++number);
+    i = SIZE_MAX; // the new name may be taken, too
+  }
+  return name;
+}
+
 // For an artifact that is C source: those for all machines, in folders that are called after them.
 static byoc_status_t keep_archives(const filling_t *f) {
   byoc_arena_t *arena = &f->session->arena;
+  const char **folders = BYOC_ARENA_ARRAY(arena, const char *, f->code->archive_count);
+  if (folders == NULL) return byoc_diag_out_of_memory(f->diag);
   for (uint32_t i = 0; i < f->code->archive_count; ++i) {
     const byoc_machine_code_t *archives = &f->code->archives[i];
     if (!byoc_machine_code_is_there(archives)) continue;
-    char *folder = byoc_arena_copy_string(arena, archives->machines);
-    if (folder == NULL) return byoc_diag_out_of_memory(f->diag);
-    for (char *c = folder; *c != '\0'; ++c) *c = *c == '*' ? 'X' : *c == ' ' ? '+' : *c;
+    folders[i] = machine_folder(f, archives->machines, folders, i);
+    if (folders[i] == NULL) return byoc_diag_out_of_memory(f->diag);
     for (uint32_t k = 0; k < archives->file_count; ++k) {
-      const char *name = byoc_arena_format(arena, "%s/%s", folder, archives->files[k].name);
+      const char *name = byoc_arena_format(arena, "%s/%s", folders[i], archives->files[k].name);
       if (name == NULL) return byoc_diag_out_of_memory(f->diag);
       BYOC_RETURN_IF_ERROR_IN(f->diag, add_code(f, BYOC_MODULE_CODE_ARCHIVE, name, &archives->files[k]),
                               "the archive '%s' for %s", archives->files[k].name, archives->machines);

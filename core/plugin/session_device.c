@@ -57,7 +57,7 @@ static byoc_status_t fill_driver(byoc_codegen_t *session, byoc_runtime_module_t 
   if (!is_filled && driver->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (!is_filled) {
     BYOC_RETURN_IF_ERROR(
-        byoc_session_add_files(module, driver->files, driver->file_count, driver->file_stride, false, diag));
+        byoc_session_add_files(session, module, driver->files, driver->file_count, driver->file_stride, false, diag));
     BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, driver->needed, diag));
   }
   BYOC_RETURN_IF_ERROR(check_driver_table(driver->in_process, name, diag));

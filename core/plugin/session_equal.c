@@ -163,6 +163,11 @@ static byoc_status_t absorb(byoc_codegen_t *session, byoc_runtime_module_t *modu
     if (byoc_runtime_module_serves(known, session->target->text)) return BYOC_OK;
     return byoc_runtime_module_add_user(known, session->target->text, diag);
   }
+  bool is_known = false;
+  if (module->kind == BYOC_RUNTIME_MODULE_REPORT) {
+    BYOC_RETURN_IF_ERROR(byoc_session_count_part_report(session, module, diag, &is_known));
+  }
+  if (is_known) return BYOC_OK;
   BYOC_RETURN_IF_ERROR(rename_module(session, module, diag));
   if (!byoc_vector_push(&session->made, session->allocator, module)) return byoc_diag_out_of_memory(diag);
   byoc_runtime_module_retain(module);

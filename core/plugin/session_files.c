@@ -8,8 +8,19 @@
 
 enum { MOST_NAME_BYTES = 255, MOST_LIBRARIES = 1 << 20 };
 
-byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_file_content_t *files, uint32_t count,
-                                     uint32_t stride, bool are_blobs, byoc_diag_t *diag) {
+// A cached answer is right as long as the files that were read have the same content.
+static byoc_status_t note_path(byoc_codegen_t *session, const char *path, byoc_diag_t *diag) {
+  if (session == NULL || path == NULL) return BYOC_OK;
+  const char *copy = byoc_arena_copy_string(&session->arena, path);
+  if (copy == NULL || !byoc_vector_push(&session->paths, byoc_arena_allocator(&session->arena), copy)) {
+    return byoc_diag_out_of_memory(diag);
+  }
+  return BYOC_OK;
+}
+
+byoc_status_t byoc_session_add_files(byoc_codegen_t *session, byoc_runtime_module_t *module,
+                                     const byoc_file_content_t *files, uint32_t count, uint32_t stride, bool are_blobs,
+                                     byoc_diag_t *diag) {
   for (uint32_t i = 0; i < count; ++i) {
     byoc_file_content_t content;
     BYOC_RETURN_IF_ERROR(byoc_abi_read_at(files, stride, i, byoc_abi_of(byoc_file_content_t),
@@ -19,6 +30,7 @@ byoc_status_t byoc_session_add_files(byoc_runtime_module_t *module, const byoc_f
                                                 MOST_NAME_BYTES, false, &module->arena, diag, &content.name));
     }
     BYOC_RETURN_IF_ERROR(byoc_runtime_module_add_file(module, &content, are_blobs, diag));
+    BYOC_RETURN_IF_ERROR(note_path(session, content.path, diag));
   }
   return BYOC_OK;
 }

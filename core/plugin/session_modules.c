@@ -135,20 +135,6 @@ static byoc_status_t add_symbols(byoc_runtime_module_t *module, byoc_text_list_t
   return BYOC_OK;
 }
 
-// Notes the paths of files that were read: a cached answer is right as long as these have the same content.
-static byoc_status_t note_paths(byoc_codegen_t *session, const byoc_file_content_t *files, uint32_t count,
-                                uint32_t stride, byoc_diag_t *diag) {
-  for (uint32_t i = 0; i < count; ++i) {
-    const byoc_file_content_t *file = (const void *)((const char *)files + (size_t)stride * i);
-    if (file->path == NULL) continue;
-    const char *copy = byoc_arena_copy_string(&session->arena, file->path);
-    if (copy == NULL || !byoc_vector_push(&session->paths, byoc_arena_allocator(&session->arena), copy)) {
-      return byoc_diag_out_of_memory(diag);
-    }
-  }
-  return BYOC_OK;
-}
-
 static byoc_status_t add_search(byoc_runtime_module_t *module, byoc_text_list_t folders, byoc_diag_t *diag) {
   byoc_text_list_t copy;
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_strings(folders, "the list of folders to search", MAX_TEXT_BYTES, MAX_TEXTS,
@@ -258,8 +244,8 @@ byoc_status_t byoc_session_fill_library(byoc_codegen_t *session, byoc_runtime_mo
   }
   if (!is_filled && !has_files) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (!is_filled) {
-    BYOC_RETURN_IF_ERROR(
-        byoc_session_add_files(module, library->files, library->file_count, library->file_stride, false, diag));
+    BYOC_RETURN_IF_ERROR(byoc_session_add_files(session, module, library->files, library->file_count,
+                                                library->file_stride, false, diag));
     BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, library->needed, diag));
   }
   BYOC_RETURN_IF_ERROR(add_search(module, library->search, diag));
@@ -276,9 +262,7 @@ byoc_status_t byoc_session_add_static_library(byoc_codegen_t *session, const byo
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_STATIC_LIBRARY, name, diag, &module));
   module->open_self = session->target->kind->backend->self;
-  byoc_status_t status = byoc_session_fill_library(session, module, library, diag);
-  if (status == BYOC_OK) status = note_paths(session, library->files, library->file_count, library->file_stride, diag);
-  return byoc_session_end_shared(session, module, status, diag);
+  return byoc_session_end_shared(session, module, byoc_session_fill_library(session, module, library, diag), diag);
 }
 
 // The engine that the evaluator runs has the name of its module, as that in the artifact has. Plugins that were built
@@ -333,11 +317,11 @@ static byoc_status_t fill_engine(byoc_codegen_t *session, byoc_runtime_module_t 
   if (!is_filled && engine->file_count == 0) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has no files");
   if (!is_filled) {
     BYOC_RETURN_IF_ERROR(
-        byoc_session_add_files(module, engine->files, engine->file_count, engine->file_stride, false, diag));
+        byoc_session_add_files(session, module, engine->files, engine->file_count, engine->file_stride, false, diag));
     BYOC_RETURN_IF_ERROR(byoc_session_add_needed(module, engine->needed, diag));
   }
   BYOC_RETURN_IF_ERROR(
-      byoc_session_add_files(module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
+      byoc_session_add_files(session, module, engine->blobs, engine->blob_count, engine->blob_stride, true, diag));
   BYOC_RETURN_IF_ERROR(check_blobs(session, module, diag));
   BYOC_RETURN_IF_ERROR(check_engine_table(session, engine->in_process, engine->name, diag));
   module->in_process = engine->in_process;
@@ -353,10 +337,7 @@ byoc_status_t byoc_session_add_engine(byoc_codegen_t *session, const byoc_engine
       byoc_abi_copy_string(engine->name, "its name", MAX_SYMBOL_BYTES, false, &session->arena, diag, &name));
   byoc_runtime_module_t *module = NULL;
   BYOC_RETURN_IF_ERROR(byoc_session_create_module(session, BYOC_RUNTIME_MODULE_ENGINE, name, diag, &module));
-  byoc_status_t status = fill_engine(session, module, engine, diag);
-  if (status == BYOC_OK) status = note_paths(session, engine->files, engine->file_count, engine->file_stride, diag);
-  if (status == BYOC_OK) status = note_paths(session, engine->blobs, engine->blob_count, engine->blob_stride, diag);
-  return byoc_session_end_shared(session, module, status, diag);
+  return byoc_session_end_shared(session, module, fill_engine(session, module, engine, diag), diag);
 }
 
 // ---- the whole ----

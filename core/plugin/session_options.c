@@ -45,14 +45,20 @@ static const char *target_value(byoc_codegen_t *session, const char *name, bool 
   return NULL;
 }
 
+// Runtimes have the types up to CHOICE.
+static byoc_status_t check_type(uint32_t type, byoc_diag_t *diag) {
+  const char *name = type == BYOC_OPTION_CPU ? "CPU" : type == BYOC_OPTION_PRECISION ? "PRECISION" : NULL;
+  if (type >= BYOC_OPTION_INT && type <= BYOC_OPTION_CHOICE) return BYOC_OK;
+  if (name != NULL) return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its type is %s, which is for targets", name);
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its type is %u, which byoc does not know", (unsigned)type);
+}
+
 static byoc_status_t copy_option(byoc_codegen_t *session, byoc_option_t *option, byoc_diag_t *diag) {
   byoc_arena_t *arena = &session->arena;
   BYOC_RETURN_IF_ERROR(byoc_abi_copy_string(option->name, "its name", 63, false, arena, diag, &option->name));
   BYOC_RETURN_IF_ERROR(
       byoc_abi_copy_string(option->help, "its help", MAX_HELP_BYTES, true, arena, diag, &option->help));
-  if (option->type == BYOC_OPTION_CPU) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its type is CPU, which is for targets");
-  }
+  BYOC_RETURN_IF_ERROR(check_type(option->type, diag));
   if (option->type == BYOC_OPTION_CHOICE) {
     BYOC_RETURN_IF_ERROR(
         byoc_abi_copy_string(option->choices, "its choices", MAX_VALUE_BYTES, false, arena, diag, &option->choices));

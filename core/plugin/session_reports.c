@@ -11,7 +11,7 @@
 #include "core/plugin/host.h"
 #include "core/plugin/session.h"
 
-enum { MAX_NAME_BYTES = 64, MAX_REPORTS = 256, MAX_BYTES = 1 << 20, MAX_ALL_BYTES = 4 << 20 };
+enum { MAX_NAME_BYTES = 64, MAX_BYTES = 1 << 20 };
 
 static const char *const kinds[] = {
     [BYOC_REPORT_TEXT] = "text", [BYOC_REPORT_JSON] = "json", [BYOC_REPORT_HTML] = "html"};
@@ -49,17 +49,10 @@ static byoc_status_t check_json(const char *text, size_t size, byoc_diag_t *diag
   return BYOC_OK;
 }
 
-static byoc_status_t check_size(const byoc_codegen_t *session, const byoc_report_t *report, byoc_diag_t *diag) {
-  if (session->reports.count >= MAX_REPORTS) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "there are %d reports already", MAX_REPORTS);
-  }
-  if (report->size_bytes == 0 || report->size_bytes > MAX_BYTES) {
-    return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has %llu bytes, and may have 1 to %d",
-                           (unsigned long long)report->size_bytes, MAX_BYTES);
-  }
-  if (session->report_bytes + report->size_bytes <= MAX_ALL_BYTES) return BYOC_OK;
-  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "with its %llu bytes all reports of this run have more than %d",
-                         (unsigned long long)report->size_bytes, MAX_ALL_BYTES);
+static byoc_status_t check_size(const byoc_report_t *report, byoc_diag_t *diag) {
+  if (report->size_bytes > 0 && report->size_bytes <= MAX_BYTES) return BYOC_OK;
+  return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "it has %llu bytes, and may have 1 to %d",
+                         (unsigned long long)report->size_bytes, MAX_BYTES);
 }
 
 // Tells the vendor's engineer that pages will show less.
@@ -80,7 +73,7 @@ static byoc_status_t check(byoc_codegen_t *session, const byoc_report_t *report,
     return byoc_diag_error(diag, BYOC_INVALID_ARGUMENT, "its kind is %u, which byoc does not know",
                            (unsigned)report->kind);
   }
-  BYOC_RETURN_IF_ERROR(check_size(session, report, diag));
+  BYOC_RETURN_IF_ERROR(check_size(report, diag));
   BYOC_RETURN_IF_ERROR(check_text(report->content, (size_t)report->size_bytes, diag));
   if (report->kind == BYOC_REPORT_JSON) return check_json(report->content, (size_t)report->size_bytes, diag);
   if (report->kind == BYOC_REPORT_HTML && byoc_log_level() >= BYOC_LOG_INFO) tell_of_loss(session, report);
@@ -117,6 +110,7 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   }
   if (function != NULL) byoc_graph_note_read(BYOC_READ_NAMES); // it is a part of the report
   BYOC_RETURN_IF_ERROR(check(session, report, diag));
+  BYOC_RETURN_IF_ERROR(byoc_session_count_report(session, report->size_bytes, diag));
   char *text = describe(function, report, session->allocator);
   // Modules of other kinds keep the names that their backends give them.
   const byoc_session_note_t note = {.name = byoc_arena_format(&session->arena, "report.%s", report->name),
@@ -126,7 +120,6 @@ byoc_status_t byoc_session_add_report(byoc_codegen_t *session, const byoc_functi
   if (note.name == NULL || note.json == NULL || !byoc_vector_push(&session->reports, session->allocator, note)) {
     return byoc_diag_out_of_memory(diag);
   }
-  session->report_bytes += report->size_bytes;
   return BYOC_OK;
 }
 

@@ -679,11 +679,11 @@ typedef struct byoc_codegen_api_t {
   int32_t (*add_report)(byoc_codegen_t *codegen, const byoc_function_t *function, const byoc_report_t *report);
   // Since minor 5. Declares the run-time options of an engine or a driver, by name, after it was added: the schema of
   // what its users may set when they make a context (byoc_context_options_t.runtime_options). `options` are like those
-  // of a backend, without type CPU. If the current target has an option of the same name, its value is the default.
-  // The engine gets the values in byoc_engine_init_t, the driver in byoc_device_init_t. Declaring the same again is
-  // BYOC_OK. BYOC_NOT_FOUND: no such engine or driver was added. BYOC_ALREADY_EXISTS: it has other options.
-  // BYOC_INVALID_ARGUMENT: more than 64, a name that is no word of letters, digits, _ and -, two of one name, a type or
-  // default that is not valid. A failure is kept and fails the run.
+  // of a backend, of the types INT to CHOICE: CPU and PRECISION are for targets. If the current target has an option of
+  // the same name, its value is the default. The engine gets the values in byoc_engine_init_t, the driver in
+  // byoc_device_init_t. Declaring the same again is BYOC_OK. BYOC_NOT_FOUND: no such engine or driver was added.
+  // BYOC_ALREADY_EXISTS: it has other options. BYOC_INVALID_ARGUMENT: more than 64, a name that is no word of letters,
+  // digits, _ and -, two of one name, a type or default that is not valid. A failure is kept and fails the run.
   int32_t (*declare_runtime_options)(byoc_codegen_t *codegen, const char *owner, const byoc_option_t *options,
                                      uint32_t count, uint32_t stride);
 } byoc_codegen_api_t;
@@ -854,7 +854,8 @@ struct byoc_partition_query_t {
 // Objects or archives for one kind of machine.
 typedef struct byoc_machine_code_t {
   byoc_header_t header;
-  // Triples, separated by blanks; `*` stands for any characters: "aarch64-linux-gnu", "riscv64-* riscv32-*".
+  // Triples, separated by blanks; `*` stands for any characters: "aarch64-linux-gnu", "riscv64-* riscv32-*". Each is of
+  // letters, digits and -_.*, and begins with a letter, a digit or `*`.
   const char *machines;
   const byoc_file_content_t *files;
   uint32_t file_count; // at least 1
@@ -876,7 +877,8 @@ typedef struct byoc_runtime_code_t {
   uint32_t source_count;
   uint32_t source_stride;
   // Files that the sources include, by the same names: beside the including file, or from the common folder of all. A
-  // path may name a folder, which stands for all files in it and below it. The headers of byoc/ are always there.
+  // path may name a folder, which stands for all files in it and below it; their names are of letters, digits and ._+-.
+  // Files with one name have one content. The headers of byoc/ are always there.
   const byoc_file_content_t *headers;
   uint32_t header_count;
   uint32_t header_stride;
@@ -924,8 +926,10 @@ enum {
   //
   // Answers are cached on disk. The answer for a function depends on nothing but the function, the target with its
   // options, what the codegen table says of the processor, the plugin's file and the text of `depends_on`. With an
-  // answer in the cache, generate is not called; prepare always is. Not cached: answers by hand_back or bind_kernels,
-  // of a hook that edited the function or read codegen->module, and tables that are not in the plugin's own memory.
+  // answer in the cache, generate is not called; prepare always is. Reports and declared run-time options are parts of
+  // answers. Not cached: answers by hand_back or bind_kernels, with announced code (byoc_runtime_code_t), or with
+  // tables that are not in the plugin's own memory; those of hooks that read codegen->module, or edited the function in
+  // generate; and those for functions to which prepare did more than edit them.
   BYOC_BACKEND_CACHED = 8,
   // generate or generate_function may be called from several threads at once, with a codegen each, and so may accept.
   // They do not edit: the edit table refuses with BYOC_UNSUPPORTED, and what prepare does stays. The host uses as many

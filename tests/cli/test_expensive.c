@@ -86,6 +86,32 @@ static void test_what_cannot_be_cached_is_told(void **state) {
   }
 }
 
+// Edits of prepare are in the key. A function to which it did more is compiled anew, and the log says why.
+static void test_what_prepare_may_do_to_cached_functions(void **state) {
+  (void)state;
+  static const char *const rows[][2] = {{"engine", "its hook prepare added a module"},
+                                        {"features", "its hook prepare required features of the processor"},
+                                        {"report", "its hook prepare added a report"},
+                                        {"module", "its hook prepare read the whole module"}};
+  for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); ++i) {
+    byoc_test_shell(0, "cache=ready; " WITH "build 'cached -prepare=%s' a >/dev/null; build 'cached -prepare=%s' b",
+                    rows[i][0], rows[i][0]);
+    byoc_test_printed("cached: compiled Relu, one of 1");
+    byoc_test_printed(rows[i][1]);
+    check_right("b");
+  }
+  byoc_test_shell(0,
+                  "cache=ready; " WITH "make_code 'cached -prepare=edit' >/dev/null; make_code 'cached -prepare=edit'");
+  byoc_test_printed("cached: 4 of 4 answers from the cache");
+  // Names that prepare reads count, too: another model's equal function has another name.
+  byoc_test_shell(0, "cache=ready; " WITH
+                     "sed 's/%%0 = Relu@14(%%x)/%%z = Neg@13(%%x) : f32[65536]\\n    %%0 = Relu@14(%%z)/' chain.byoc > "
+                     "more.byoc; make_code 'cached -prepare=names' >/dev/null; make_code 'cached -prepare=names'");
+  byoc_test_printed("cached: 4 of 4 answers from the cache");
+  byoc_test_shell(0, "cache=ready; " WITH "model=more.byoc; make_code 'cached -prepare=names'");
+  byoc_test_printed("cached: compiled Relu, one of 1");
+}
+
 static void test_declines_are_cached(void **state) {
   (void)state;
   byoc_test_shell(0, "cache=no; " WITH "build 'cached -answer=nodes' a");
@@ -94,6 +120,20 @@ static void test_declines_are_cached(void **state) {
   byoc_test_printed("Neg takes too long");
   byoc_test_no_line("cached: compiled Neg, one of 1");
   check_right("b");
+}
+
+// The limits are those of the whole run, and an equal report about all functions is one.
+static void test_reports_of_parts_are_those_of_a_run(void **state) {
+  (void)state;
+  for (int i = 0; i < 2; ++i) { // the second time from the cache
+    byoc_test_shell(0, "cache=reports; " WITH "build 'cached -answer=report' a > log && byoc inspect a.so");
+    byoc_test_printed("report chip: text, 1 bytes, by 'cached");
+    byoc_test_shell(0, "byoc inspect a.so | grep -c '^report chip:' && byoc inspect a.so | grep -c '^report log:'");
+    byoc_test_printed("1\n4\n");
+    byoc_test_shell(0, "grep '%s of 4 answers from the cache' log", i == 0 ? "0" : "4");
+  }
+  byoc_test_shell(1, "cache=reports; " WITH "build 'cached -answer=reports' b");
+  byoc_test_printed("the report 'log': there are 256 reports already");
 }
 
 static void test_a_damaged_entry_is_told_and_made_again(void **state) {
@@ -167,7 +207,9 @@ int main(void) {
       cmocka_unit_test(test_names_count_where_the_hook_reads_them),
       cmocka_unit_test(test_what_an_answer_depends_on_is_in_its_key),
       cmocka_unit_test(test_what_cannot_be_cached_is_told),
+      cmocka_unit_test(test_what_prepare_may_do_to_cached_functions),
       cmocka_unit_test(test_declines_are_cached),
+      cmocka_unit_test(test_reports_of_parts_are_those_of_a_run),
       cmocka_unit_test(test_a_damaged_entry_is_told_and_made_again),
       cmocka_unit_test(test_hooks_run_at_once),
       cmocka_unit_test(test_the_first_function_that_fails_is_reported),

@@ -243,6 +243,8 @@ static void test_wrong_declarations(void **state) {
       {"option_null", "the run-time options of 'reporter': an option is NULL"},
       {"option_huge", "the run-time options of 'reporter': 4294967295 options are declared; 1 to 64 may be"},
       {"option_cpu", "option 0: its type is CPU, which is for targets"},
+      {"option_precision", "option 0: its type is PRECISION, which is for targets"},
+      {"option_type", "option 0: its type is 77, which byoc does not know"},
       {"option_twice", "option 'power' is declared twice"},
       {"option_default", "the default of option 'other': option '-other' takes an integer from 0 to 3, not '4'"},
       {"option_name", "the run-time options of 'reporter': option 0: its name "},

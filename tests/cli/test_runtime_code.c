@@ -85,6 +85,9 @@ static void test_row_A28_c_source_holds_all_flavours(void **state) {
   byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so --plan greedy --name model -t port_archive -o source.c");
   byoc_test_shell(0, "cat source.c/Makefile; ls source.c/code/port_archive_0/aarch64-linux-gnu+arm-X");
   byoc_test_printed("code/port_archive_0/aarch64-linux-gnu+arm-X/aarch64/engine.a");
+  byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so --plan greedy --name model -t port_array -o source.c && "
+                     "cat source.c/code/port_array_0/aarch64-X/engine.a source.c/code/port_array_0/aarch64-X_2/*");
+  byoc_test_printed("firstsecond");
 }
 
 static void test_archives_go_before_sources_and_are_for_their_machine(void **state) {
@@ -126,6 +129,12 @@ static void test_each_mistake_has_a_sentence(void **state) {
   expect_failure("port_header", "", "npu_registers.h: No such file or directory");
   byoc_test_printed("hint: the plugin can hand the header over");
   expect_failure("port_symbol", "", "lists the symbol 'port_engine', but none of its objects defines it");
+  byoc_test_shell(0, "touch 'include/a b.h'");
+  expect_failure("port", "", "include' has the file 'a b.h', whose name is not one of letters, digits and ._+-");
+  // engine/sign.h is announced, too.
+  byoc_test_shell(0, "rm 'include/a b.h' && mkdir include/engine && echo > include/engine/sign.h");
+  expect_failure("port", "", "there is another file with the name 'engine/sign.h' and other content");
+  byoc_test_shell(0, "rm -r include/engine");
   expect_failure("port_none", "", "adding the engine 'port_none': it has no files");
   if (!has("aarch64-linux-gnu-gcc")) byoc_test_skip("there is no cross compiler");
   byoc_test_shell(0, "byoc build m.byoc --plugin ./portable.so -t port_lost --triple aarch64-linux-gnu --emit=host");

@@ -298,6 +298,17 @@ CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeo
 #define CODES
 #endif
 
+#ifdef BAD_code_folder
+SOURCE("engine.a");
+static const byoc_machine_code_t archives = {.header = BYOC_HEADER(byoc_machine_code_t, 1),
+                                             .machines = "..",
+                                             .files = &source,
+                                             .file_count = 1,
+                                             .file_stride = sizeof(source)};
+CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeof(archives)));
+#define CODES
+#endif
+
 // ABI 1.0 with structs of another size: nothing wrong with that either.
 #ifdef BAD_good_larger_structs
 typedef struct later_option_t {

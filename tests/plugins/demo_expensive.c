@@ -5,8 +5,8 @@
 //   cached      answers are cached
 //   at_once     hooks run at once
 //
-// Their option -answer says what the hook does, -meet=N that N hooks wait for each other. depends_on returns
-// $DEMO_EXPENSIVE_TOOL ("none": NULL).
+// Their option -answer says what the hook does, -prepare what the hook prepare does, -meet=N that N hooks wait for each
+// other. depends_on returns $DEMO_EXPENSIVE_TOOL ("none": NULL).
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
@@ -26,8 +26,14 @@ static const byoc_option_t options[] = {
      .name = "answer",
      .type = BYOC_OPTION_CHOICE,
      .default_value = "json",
-     .choices = "json|source|back|module|edit|decline|nodes|fail|crash|exit|end|foreign",
+     .choices = "json|source|back|module|edit|decline|nodes|fail|crash|exit|end|foreign|report|reports",
      .help = "what the hook does"},
+    {.header = BYOC_HEADER(byoc_option_t, 1),
+     .name = "prepare",
+     .type = BYOC_OPTION_CHOICE,
+     .default_value = "nothing",
+     .choices = "nothing|edit|engine|features|report|names|module",
+     .help = "what the hook prepare does"},
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "meet",
      .type = BYOC_OPTION_INT,
@@ -132,6 +138,19 @@ static int32_t fail(byoc_codegen_t *codegen, const byoc_function_t *function) {
   return host->codegen->error(codegen, BYOC_UNSUPPORTED, text);
 }
 
+static int32_t report(byoc_codegen_t *codegen, const byoc_function_t *function, const char *name) {
+  const byoc_report_t made = {
+      .header = BYOC_HEADER(byoc_report_t, 1), .name = name, .kind = BYOC_REPORT_TEXT, .content = "x", .size_bytes = 1};
+  return host->codegen->add_report(codegen, function, &made);
+}
+
+// One about all functions, and `count` about this one.
+static int32_t with_reports(byoc_codegen_t *codegen, byoc_function_t *function, int count) {
+  int32_t status = report(codegen, NULL, "chip");
+  for (int i = 0; i < count && status == BYOC_OK; ++i) status = report(codegen, function, "log");
+  return status == BYOC_OK ? by_engine(codegen, function, &expensive_engine) : status;
+}
+
 static int32_t misbehave(const char *how) {
   volatile int *nowhere = NULL;
   if (strcmp(how, "crash") == 0) *nowhere = 1;
@@ -147,6 +166,8 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const 
   if (strcmp(how, "nodes") == 0) return decline_node(codegen, function);
   if (strcmp(how, "decline") == 0) return host->codegen->decline(codegen, function, "it is not worth it");
   if (strcmp(how, "fail") == 0) return fail(codegen, function);
+  if (strcmp(how, "report") == 0) return with_reports(codegen, function, 1);
+  if (strcmp(how, "reports") == 0) return with_reports(codegen, function, 64);
   if (strcmp(how, "json") != 0 && strcmp(how, "module") != 0 && strcmp(how, "foreign") != 0) return misbehave(how);
   if (strcmp(how, "module") == 0) (void)host->graph->function_count(host->codegen->module(codegen));
   if (strcmp(how, "foreign") != 0) return by_engine(codegen, function, &expensive_engine);
@@ -154,6 +175,25 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const 
   if (table == NULL) return BYOC_OUT_OF_MEMORY;
   *table = expensive_engine;
   return by_engine(codegen, function, table);
+}
+
+static int32_t require_first_feature(byoc_codegen_t *codegen) {
+  char feature[64];
+  const char *all = host->codegen->cpu_features(codegen);
+  snprintf(feature, sizeof(feature), "%.*s", (int)strcspn(all, " "), all);
+  return host->codegen->require_cpu_features(codegen, feature);
+}
+
+static int32_t prepare(void *self, byoc_codegen_t *codegen) {
+  (void)self;
+  const char *how = host->target->option_string(host->codegen->target(codegen), "prepare");
+  if (strcmp(how, "edit") == 0) return host->edit->run_passes(codegen, "fold-constants");
+  if (strcmp(how, "engine") == 0) return add_engine(codegen, &expensive_engine);
+  if (strcmp(how, "features") == 0) return require_first_feature(codegen);
+  if (strcmp(how, "report") == 0) return report(codegen, NULL, "chip");
+  if (strcmp(how, "names") == 0) (void)host->graph->function_name(host->codegen->function_at(codegen, 0));
+  if (strcmp(how, "module") == 0) (void)host->graph->function_count(host->codegen->module(codegen));
+  return BYOC_OK;
 }
 
 static int32_t generate(void *self, byoc_codegen_t *codegen) {
@@ -195,7 +235,7 @@ static const byoc_rule_t rules[3][4] = {RULES("expensive"), RULES("cached"), RUL
     .header = BYOC_HEADER(byoc_backend_t, 1), .target = name, .description = "Hooks that take long", .flags = (bits),  \
     .options = options, .option_count = sizeof(options) / sizeof(options[0]), .option_stride = sizeof(options[0]),     \
     .rules = rules[index], .rule_count = 4, .rule_stride = sizeof(rules[0][0]), .generate = generate,                  \
-    .depends_on = depends_on                                                                                           \
+    .prepare = prepare, .depends_on = depends_on                                                                       \
   }
 static const byoc_backend_t expensive = BACKEND("expensive", 0, BYOC_BACKEND_CACHED | BYOC_BACKEND_GENERATES_AT_ONCE);
 static const byoc_backend_t cached = BACKEND("cached", 1, BYOC_BACKEND_CACHED);

@@ -21,7 +21,8 @@ static int32_t accept(void *self, byoc_region_t *region) {
 
 #define LIES                                                                                                           \
   "none|null|no_name|bad_name|long_name|bad_kind|empty|huge|control|not_utf8|not_json|stranger|many|all_huge|"         \
-  "option_owner|option_null|option_huge|option_cpu|option_twice|option_default|option_name|option_again|option_stride"
+  "option_owner|option_null|option_huge|option_cpu|option_precision|option_type|option_twice|option_default|option_"   \
+  "name|option_again|option_stride"
 static const byoc_option_t options[] = {
     {.header = BYOC_HEADER(byoc_option_t, 1),
      .name = "lie",
@@ -77,10 +78,16 @@ static void lie_about_options(byoc_codegen_t *codegen, const char *what) {
   if (strcmp(what, "option_stride") == 0) (void)declare(codegen, "reporter", two, 2, 3);
   if (strcmp(what, "option_again") == 0) (void)declare(codegen, "reporter", two, 1, stride);
   two[0].name = "other";
-  two[0].type = strcmp(what, "option_cpu") == 0 ? BYOC_OPTION_CPU : BYOC_OPTION_INT;
-  two[0].default_value = strcmp(what, "option_default") == 0 ? "4" : NULL;
+  two[0].type = strcmp(what, "option_cpu") == 0         ? BYOC_OPTION_CPU
+                : strcmp(what, "option_precision") == 0 ? BYOC_OPTION_PRECISION
+                : strcmp(what, "option_type") == 0      ? 77
+                                                        : BYOC_OPTION_INT;
+  two[0].choices = "f32|f16";
+  two[0].default_value = strcmp(what, "option_default") == 0    ? "4"
+                         : two[0].type == BYOC_OPTION_PRECISION ? "f32"
+                                                                : NULL;
   if (strcmp(what, "option_name") == 0) two[0].name = "a.b\n";
-  if (strcmp(what, "option_cpu") == 0 || strcmp(what, "option_default") == 0 || strcmp(what, "option_name") == 0) {
+  if (two[0].type != BYOC_OPTION_INT || strcmp(what, "option_default") == 0 || strcmp(what, "option_name") == 0) {
     (void)declare(codegen, "reporter", two, 1, stride);
   }
 }

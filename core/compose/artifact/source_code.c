@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/visible.h"
 #include "core/compose/artifact/source_names.h"
 #include "core/compose/artifact/source_writer.h"
 #include "core/module/linkage.h"
@@ -45,6 +46,15 @@ static void folder_of(const byoc_composing_entry_t *entry, size_t index, const b
   } else {
     snprintf(out, MODULE_NAME_BYTES, "%.40s_%zu", name, index);
   }
+}
+
+// "'NAME' (target 'TARGET')" for a comment: what a plugin or a user wrote is on one line.
+static void append_owner(const byoc_runtime_module_t *module, byoc_string_t *out) {
+  byoc_string_append(out, "'");
+  byoc_string_append_shown(out, byoc_runtime_module_given_name(module));
+  byoc_string_append(out, "' (target '");
+  byoc_string_append_shown(out, module->target);
+  byoc_string_append(out, "')");
 }
 
 static const char *const *names_of(const byoc_runtime_module_t *module, size_t *out_count) {
@@ -97,11 +107,11 @@ static byoc_status_t write_names(byoc_source_writer_t *w, const byoc_runtime_mod
   char path[MODULE_NAME_BYTES + 32];
   size_t count = 0;
   const char *const *names = names_of(module, &count);
+  byoc_string_append(&w->text, BYOC_SOURCE_MARK " The code of ");
+  append_owner(module, &w->text);
   byoc_string_appendf(&w->text,
-                      BYOC_SOURCE_MARK " The code of '%s' (%s) includes this file first.\n#ifndef BYOC_NAMES_OF_%s_H_\n"
-                                       "#define BYOC_NAMES_OF_%s_H_\n\n",
-                      byoc_runtime_module_given_name(module), byoc_runtime_module_kind_name(module->kind), folder,
-                      folder);
+                      " includes this file first.\n#ifndef BYOC_NAMES_OF_%s_H_\n#define BYOC_NAMES_OF_%s_H_\n\n",
+                      folder, folder);
   for (size_t i = 0; i < count; i++) define(names[i], w->prefix, folder, names[i], &w->text);
   byoc_string_appendf(&w->text, "\n#endif // BYOC_NAMES_OF_%s_H_\n", folder);
   snprintf(path, sizeof(path), "include/names_code_%s.h", folder);
@@ -136,9 +146,10 @@ static byoc_status_t write_unit(byoc_source_writer_t *w, const byoc_runtime_modu
   BYOC_RETURN_IF_ERROR(byoc_source_take_name(w, whole, name));
   byoc_string_appendf(&w->text, "#include \"names_code_%s.h\"\n#include \"code/%s/%s\"\n", folder, folder,
                       source->name);
-  byoc_string_appendf(&w->rules, "\n# Of target '%s'.\n%s.o: KNOWN += -std=gnu11 -Icode/%s", module->target, name,
-                      folder);
-  for (size_t i = 0; i < module->flags.count; i++) byoc_string_appendf(&w->rules, " %s", module->flags.data[i]);
+  byoc_string_append(&w->rules, "\n# Of target '");
+  byoc_string_append_shown(&w->rules, module->target);
+  byoc_string_appendf(&w->rules, "'.\n%s.o: KNOWN += -std=gnu11 -Icode/%s ", name, folder);
+  byoc_source_append_flags(module->flags.data, module->flags.count, &w->rules);
   byoc_string_append(&w->rules, "\n");
   snprintf(path, sizeof(path), "%s.c", name);
   return byoc_source_write_text(w, path);
@@ -146,6 +157,8 @@ static byoc_status_t write_unit(byoc_source_writer_t *w, const byoc_runtime_modu
 
 static byoc_status_t write_sources(byoc_source_writer_t *w, const byoc_runtime_module_t *module, const char *folder) {
   BYOC_RETURN_IF_ERROR(write_names(w, module, folder));
+  BYOC_RETURN_IF_ERROR_IN(w->diag, byoc_source_check_flags(module->flags.data, module->flags.count, w->diag),
+                          "runtime module '%s'", module->name);
   for (size_t i = 0; i < module->sources.count; i++) {
     BYOC_RETURN_IF_ERROR(write_file(w, folder, &module->sources.data[i]));
     BYOC_RETURN_IF_ERROR(write_unit(w, module, folder, &module->sources.data[i]));
@@ -157,10 +170,11 @@ static byoc_status_t write_sources(byoc_source_writer_t *w, const byoc_runtime_m
 }
 
 static byoc_status_t write_archives(byoc_source_writer_t *w, const byoc_runtime_module_t *module, const char *folder) {
+  byoc_string_append(&w->rules, "\n# The code of ");
+  append_owner(module, &w->rules);
   byoc_string_appendf(&w->rules,
-                      "\n# The code of '%s' (target '%s') is there as archives, by machine. Programs link the one of "
-                      "their\n# machine behind lib%s.a:\n",
-                      byoc_runtime_module_given_name(module), module->target, w->prefix);
+                      " is there as archives, by machine. Programs link the one of their\n# machine behind lib%s.a:\n",
+                      w->prefix);
   for (size_t i = 0; i < module->archives.count; i++) {
     BYOC_RETURN_IF_ERROR(write_file(w, folder, &module->archives.data[i]));
     byoc_string_appendf(&w->rules, "#   code/%s/%s\n", folder, module->archives.data[i].name);
@@ -170,8 +184,9 @@ static byoc_status_t write_archives(byoc_source_writer_t *w, const byoc_runtime_
 
 static void note_needed(byoc_source_writer_t *w, const byoc_runtime_module_t *module) {
   for (size_t i = 0; i < module->needed.count; i++) {
-    byoc_string_appendf(&w->rules, "\n# Programs link -l:%s, too, for '%s' (target '%s').\n", module->needed.data[i],
-                        byoc_runtime_module_given_name(module), module->target);
+    byoc_string_appendf(&w->rules, "\n# Programs link -l:%s, too, for ", module->needed.data[i]);
+    append_owner(module, &w->rules);
+    byoc_string_append(&w->rules, ".\n");
   }
 }
 

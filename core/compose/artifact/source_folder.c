@@ -255,10 +255,6 @@ static byoc_status_t write_metadata(writer_t *w) {
 
 // ---- templates ----
 
-static void append_flags(const char *const *flags, size_t count, byoc_string_t *out) {
-  for (size_t i = 0; i < count; i++) byoc_string_appendf(out, "%s%s", i > 0 ? " " : "", flags[i]);
-}
-
 static void fill_in(writer_t *w, const char *word, size_t size) {
   const byoc_native_flags_t *native = w->composing->native;
   const struct {
@@ -270,7 +266,7 @@ static void fill_in(writer_t *w, const char *word, size_t size) {
       return;
     }
   }
-  append_flags(native->kernel.data + 1, native->kernel.count - 1, &w->text); // @flags@
+  byoc_source_append_flags(native->kernel.data + 1, native->kernel.count - 1, &w->text); // @flags@
 }
 
 // Words between two @ are replaced by values of this model.
@@ -293,7 +289,9 @@ static byoc_status_t write_makefile(writer_t *w) {
     const bool is_ours = entry == NULL || i <= entry->first_job + entry->kernel_unit_count;
     if (is_ours || job->flag_count == 0) continue;
     byoc_string_appendf(&w->text, "\n# What the backend asks for.\n%s.o: KNOWN += ", w->job_names[i]);
-    append_flags(job->flags, job->flag_count, &w->text);
+    BYOC_RETURN_IF_ERROR_IN(w->diag, byoc_source_check_flags(job->flags, job->flag_count, w->diag), "%s.c",
+                            w->job_names[i]);
+    byoc_source_append_flags(job->flags, job->flag_count, &w->text);
     byoc_string_append(&w->text, "\n");
   }
   byoc_string_append_bytes(&w->text, w->rules.data, w->rules.size);

@@ -32,6 +32,11 @@ byoc_status_t byoc_source_write_text(byoc_source_writer_t *w, const char *path);
 byoc_status_t byoc_source_take_name(byoc_source_writer_t *w, const char *name,
                                     char out_name[BYOC_SOURCE_JOB_NAME_BYTES]);
 
+// source_flags.c: checks that a Makefile can hold the flags that a backend gave: it has no ends of lines in values.
+byoc_status_t byoc_source_check_flags(const char *const *flags, size_t count, byoc_diag_t *diag);
+// Appends flags, separated by blanks, for a variable of the Makefile whose value the shell reads.
+void byoc_source_append_flags(const char *const *flags, size_t count, byoc_string_t *out);
+
 // source_code.c: writes the code that backends announced for an entry: sources, headers, and units that include the
 // sources, in which every name begins with the prefix; or archives. Appends lines for the Makefile to w->rules.
 byoc_status_t byoc_source_write_code(byoc_source_writer_t *w, const byoc_composing_entry_t *entry);

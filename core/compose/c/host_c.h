@@ -130,10 +130,11 @@ void byoc_host_c_emit_integer(int64_t value, byoc_string_t *out);
 void byoc_host_c_emit_real(uint32_t type, double value, byoc_string_t *out);
 void byoc_host_c_emit_dim(const byoc_host_c_t *host, byoc_dim_t dim, byoc_string_t *out);
 
-// host_c_trace.c: the reports of a traced artifact. Nothing is printed for others.
 // host_c_options.c: the table host_<whose>_<index>_options; nothing if there are no rows.
 void byoc_host_c_emit_options(const byoc_runtime_option_row_t *rows, uint32_t count, const char *whose, size_t index,
                               byoc_string_t *out);
+
+// host_c_trace.c: the reports of a traced artifact. Nothing is printed for others.
 void byoc_host_c_emit_trace_tables(byoc_host_c_t *host, byoc_string_t *out);
 // Behind an instruction: reports its results.
 byoc_status_t byoc_host_c_emit_trace(byoc_host_c_t *host, const byoc_host_instruction_t *instruction, size_t step,

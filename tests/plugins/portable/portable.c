@@ -6,7 +6,9 @@
 
 #include "byoc/plugin.h"
 
-#define TARGETS "port,shim,port_archive,port_wrong,port_gone,port_broken,port_header,port_lost,port_symbol,port_none"
+#define TARGETS                                                                                                        \
+  "port,shim,port_archive,port_wrong,port_gone,port_broken,port_header,port_lost,port_symbol,port_array,"              \
+  "port_none"
 
 BYOC_PLUGIN_IDENTITY_NEEDS("portable", "1.0", TARGETS, "Runtime code for other machines, announced in each way", 5);
 
@@ -24,7 +26,14 @@ static const byoc_file_content_t shim_files[] = {FILE_AT("shim.c")}, gone_files[
 static const byoc_file_content_t broken_files[] = {FILE_AT("broken.c")}, header_files[] = {FILE_AT("header.c")};
 static const byoc_file_content_t archive_files[] = {FILE_AT("aarch64/engine.a")};
 static const byoc_file_content_t wrong_files[] = {FILE_AT("wrong/engine.o")}, lost_files[] = {FILE_AT("lost/engine.a")};
-static const char *const engine_flags[] = {"-O2", "-DPORT_SIGN=-1"};
+// make and the shell read these characters in another way (engine/engine.c).
+static const char *const engine_flags[] = {
+    "-O2", "-DPORT_SIGN=-1", "-DPORT_SUM=1 + 2", "-DPORT_DOLLAR='$'", "-DPORT_HASH='#'", "-DPORT_TEXT=\"\\\\#`$(x)\""};
+// Two groups for one machine, and their archives have one name.
+static const byoc_file_content_t first_files[] = {
+    {.header = BYOC_HEADER(byoc_file_content_t, 1), .name = "engine.a", .data = "first", .size_bytes = 5}};
+static const byoc_file_content_t second_files[] = {
+    {.header = BYOC_HEADER(byoc_file_content_t, 1), .name = "engine.a", .data = "second", .size_bytes = 6}};
 
 #define ARCHIVES(name, machines_, files_)                                                                              \
   static const byoc_machine_code_t name[] = {{.header = BYOC_HEADER(byoc_machine_code_t, 1),                           \
@@ -35,6 +44,13 @@ static const char *const engine_flags[] = {"-O2", "-DPORT_SIGN=-1"};
 ARCHIVES(archives, "aarch64-linux-gnu arm-*", archive_files);
 ARCHIVES(wrong_archives, "aarch64-*", wrong_files);
 ARCHIVES(lost_archives, "aarch64-*", lost_files);
+
+#define GROUP(files_)                                                                                                  \
+  {                                                                                                                    \
+    .header = BYOC_HEADER(byoc_machine_code_t, 1), .machines = "aarch64-*", .files = files_,                           \
+    .file_count = COUNT_OF(files_), .file_stride = sizeof((files_)[0])                                                 \
+  }
+static const byoc_machine_code_t two_groups[] = {GROUP(first_files), GROUP(second_files)};
 
 #define SOURCES(files)                                                                                                 \
   .sources = files, .source_count = COUNT_OF(files), .source_stride = sizeof((files)[0]), .headers = headers,          \
@@ -54,15 +70,20 @@ CODE(port_gone, SOURCES(gone_files));
 CODE(port_broken, SOURCES(broken_files));
 CODE(port_header, SOURCES(header_files));
 CODE(port_symbol, SOURCES(shim_files));
+CODE(port_array, ARCHIVED(two_groups));
 
 // ---- hooks ----
 
 static int32_t add_engine(byoc_codegen_t *codegen) {
   const byoc_file_content_t file = FILE_AT("no file of this machine");
-  const byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
-                                       .name = host->target->kind(host->codegen->target(codegen)),
-                                       .symbol = "port_engine",
-                                       .files = &file}; // but no files: those that are announced
+  byoc_engine_module_t module = {.header = BYOC_HEADER(byoc_engine_module_t, 1),
+                                 .name = host->target->kind(host->codegen->target(codegen)),
+                                 .symbol = "port_engine",
+                                 .files = &file}; // but no files: those that are announced
+  if (strcmp(module.name, "port_array") == 0) {   // not an array, which announced code makes useless
+    module.file_count = 2;
+    module.file_stride = 1 << 30;
+  }
   return host->codegen->add_engine(codegen, &module);
 }
 
@@ -115,12 +136,14 @@ ENGINE(port_gone);
 ENGINE(port_broken);
 ENGINE(port_header);
 ENGINE(port_symbol);
+ENGINE(port_array);
 BACKEND(port_none, "Neg<f32>(%x)", generate, NULL, 0);
 BACKEND(shim, "Abs<f32>(%x)", generate_shim, code_shim, 1);
 
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
-  static const byoc_backend_t *const backends[] = {&port,        &port_archive, &port_wrong,  &port_lost, &port_gone,
-                                                   &port_broken, &port_header,  &port_symbol, &port_none, &shim};
+  static const byoc_backend_t *const backends[] = {&port,       &port_archive, &port_wrong,  &port_lost,
+                                                   &port_gone,  &port_broken,  &port_header, &port_symbol,
+                                                   &port_array, &port_none,    &shim};
   host = from_host;
   out_plugin->backends = backends;
   out_plugin->backend_count = COUNT_OF(backends);

@@ -2,10 +2,14 @@
 // Runtime modules: content, imports, names, properties.
 #include "tests/support/support.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "core/base/file.h"
+#include "core/base/json.h"
 #include "core/module/runtime_module.h"
+#include "core/module/runtime_options.h"
 
 static byoc_runtime_module_t *make(byoc_runtime_module_kind_t kind, const char *name) {
   byoc_diag_t diag = {0};
@@ -166,6 +170,31 @@ static void test_allocations_fail(void **state) {
   byoc_test_each_allocation_fails(build, NULL, false);
 }
 
+// JSON has no infinity; every number that an option may have is below the largest double.
+static void test_a_range_of_a_runtime_option_may_be_open(void **state) {
+  (void)state;
+  static const byoc_option_t options[] = {
+      {.name = "any",
+       .type = BYOC_OPTION_FLOAT,
+       .default_value = "1",
+       .minimum_f64 = -INFINITY,
+       .maximum_f64 = INFINITY},
+      {.name = "half", .type = BYOC_OPTION_FLOAT, .default_value = "1", .minimum_f64 = 0.25, .maximum_f64 = INFINITY}};
+  byoc_diag_t diag = {0};
+  byoc_runtime_module_t *engine = make(BYOC_RUNTIME_MODULE_ENGINE, "e");
+  json_t *array = byoc_runtime_options_json(options, 2);
+  assert_non_null(array);
+  engine->runtime_options = byoc_json_dump(array, JSON_COMPACT | JSON_REAL_PRECISION(17));
+  json_decref(array);
+  byoc_runtime_schema_t schema;
+  byoc_test_ok(byoc_runtime_module_read_options(engine, &engine->arena, &diag, &schema), &diag);
+  assert_int_equal(schema.count, 2);
+  assert_true(schema.rows[0].minimum_f64 == -DBL_MAX && schema.rows[0].maximum_f64 == DBL_MAX);
+  assert_true(schema.rows[1].minimum_f64 == 0.25 && schema.rows[1].maximum_f64 == DBL_MAX);
+  free((void *)(uintptr_t)engine->runtime_options);
+  byoc_runtime_module_release(engine);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_properties),
@@ -173,6 +202,7 @@ int main(void) {
       cmocka_unit_test(test_files),
       cmocka_unit_test(test_symbols_and_constants),
       cmocka_unit_test(test_graph_module),
+      cmocka_unit_test(test_a_range_of_a_runtime_option_may_be_open),
       cmocka_unit_test(test_large_constants_lie_in_the_file_of_the_model),
       cmocka_unit_test(test_allocations_fail),
   };

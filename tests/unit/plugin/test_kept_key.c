@@ -47,6 +47,8 @@ static void test_content_is_in_both_keys(void **state) {
               {ATTRIBUTES, "{alpha = 0.25}"},
               {ATTRIBUTES, "{beta = 0.5}"},
               {ATTRIBUTES, "{alpha = 0.5, transB = 1}"},
+              {ATTRIBUTES, "{alpha = 0.5, Target = 1}"},
+              {ATTRIBUTES, "{alpha = 0.5, global_symbol = \"f\"}"},
               {TYPE, "f32[N,2]"},
               {CONSTANT, "[1.0, 2.0, 3.0, 5.0]"},
               {FUNCTION, "Compiler = \"other\""},
@@ -95,11 +97,57 @@ static void test_notes_of_a_build_are_in_no_key(void **state) {
   assert_string_equal(key.named, noted.named);
 }
 
+// ---- the processor ----
+
+static uint64_t features;
+static const char *vendor;
+
+// The linker gives these to the host instead of its own (tests/CMakeLists.txt).
+uint64_t __wrap_byoc_cpu_detect(void);
+uint64_t __wrap_byoc_cpu_detect(void) {
+  return features;
+}
+
+const char *__wrap_byoc_cpu_vendor(char buffer[13]);
+const char *__wrap_byoc_cpu_vendor(char buffer[13]) {
+  return strcpy(buffer, vendor);
+}
+
+static byoc_content_hash_t hash_on(const char *value, uint64_t detected, const char *maker) {
+  static const byoc_option_t option = {
+      .header = BYOC_HEADER(byoc_option_t, 1), .name = "processor", .type = BYOC_OPTION_CPU};
+  const byoc_target_kind_t kind = {.name = "demo", .options = &option, .option_count = 1};
+  byoc_target_value_t values = {.s = value};
+  const byoc_target_t target = {.kind = &kind, .values = &values, .text = value};
+  const byoc_codegen_services_t services = {0};
+  const byoc_codegen_t session = {.target = &target, .services = &services, .allocator = byoc_allocator_system()};
+  byoc_diag_t diag = {0};
+  byoc_content_hash_t hash;
+  features = detected;
+  vendor = maker;
+  byoc_test_ok(byoc_kept_build_hash(&session, "", &diag, &hash), &diag);
+  return hash;
+}
+
+static bool are_equal(byoc_content_hash_t a, byoc_content_hash_t b) {
+  return a.low == b.low && a.high == b.high;
+}
+
+static void test_a_native_processor_is_in_the_key(void **state) {
+  (void)state;
+  const byoc_content_hash_t native = hash_on("native", 3, "GenuineIntel");
+  assert_true(are_equal(native, hash_on("native", 3, "GenuineIntel")));
+  assert_false(are_equal(native, hash_on("native", 7, "GenuineIntel")));
+  assert_false(are_equal(native, hash_on("native", 3, "AuthenticAMD")));
+  assert_true(are_equal(hash_on("avx2", 3, "GenuineIntel"), hash_on("avx2", 7, "AuthenticAMD")));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_content_is_in_both_keys),
       cmocka_unit_test(test_names_are_in_one_key),
       cmocka_unit_test(test_notes_of_a_build_are_in_no_key),
+      cmocka_unit_test(test_a_native_processor_is_in_the_key),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

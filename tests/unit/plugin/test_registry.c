@@ -141,6 +141,7 @@ static void test_bad_plugins(void **state) {
       {"code_unnamed", "file 0 of its sources is given as bytes, without a name"},
       {"code_twice", "it announces the runtime code 'mine' twice"},
       {"code_machines", "its archives are for the machines 'aarch64-linux-gnu;riscv64', which are not triples"},
+      {"code_folder", "its archives are for the machines '..', which are not triples"},
   };
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
     char from[512];

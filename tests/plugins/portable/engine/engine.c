@@ -5,6 +5,10 @@
 #include "byoc/engine.h"
 #include "sign.h"
 
+#ifdef PORT_TEXT // the flags of portable.c arrive as they are
+_Static_assert(PORT_SUM == 3 && PORT_DOLLAR == 36 && PORT_HASH == 35 && sizeof(PORT_TEXT) == sizeof("\\#`$(x)"), "");
+#endif
+
 int turn(int sign) {
   return sign;
 }
