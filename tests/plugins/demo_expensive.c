@@ -46,6 +46,7 @@ static const byoc_option_t options[] = {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static byoc_engine_t *foreign; // a table that is not in the plugin's file
 static int64_t inside;
 
 // Waits until `count` hooks are here, for ten seconds at most.
@@ -159,7 +160,6 @@ static int32_t misbehave(const char *how) {
 }
 
 static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const char *how) {
-  static byoc_engine_t *table; // freed by nobody
   if (strcmp(how, "source") == 0) return by_source(codegen, function);
   if (strcmp(how, "back") == 0) return host->edit->hand_back(codegen, function);
   if (strcmp(how, "edit") == 0) return host->edit->run_passes(codegen, "fold-constants");
@@ -171,10 +171,10 @@ static int32_t answer(byoc_codegen_t *codegen, byoc_function_t *function, const 
   if (strcmp(how, "json") != 0 && strcmp(how, "module") != 0 && strcmp(how, "foreign") != 0) return misbehave(how);
   if (strcmp(how, "module") == 0) (void)host->graph->function_count(host->codegen->module(codegen));
   if (strcmp(how, "foreign") != 0) return by_engine(codegen, function, &expensive_engine);
-  if (table == NULL) table = host->resize(host, NULL, sizeof(*table)); // not in the plugin's file
-  if (table == NULL) return BYOC_OUT_OF_MEMORY;
-  *table = expensive_engine;
-  return by_engine(codegen, function, table);
+  if (foreign == NULL) foreign = host->resize(host, NULL, sizeof(*foreign));
+  if (foreign == NULL) return BYOC_OUT_OF_MEMORY;
+  *foreign = expensive_engine;
+  return by_engine(codegen, function, foreign);
 }
 
 static int32_t require_first_feature(byoc_codegen_t *codegen) {
@@ -241,10 +241,17 @@ static const byoc_backend_t expensive = BACKEND("expensive", 0, BYOC_BACKEND_CAC
 static const byoc_backend_t cached = BACKEND("cached", 1, BYOC_BACKEND_CACHED);
 static const byoc_backend_t at_once = BACKEND("at_once", 2, BYOC_BACKEND_GENERATES_AT_ONCE);
 
+static void destroy(void *self) {
+  (void)self;
+  (void)host->resize(host, foreign, 0);
+  foreign = NULL;
+}
+
 BYOC_PLUGIN_EXPORT int32_t byoc_plugin_query(const byoc_host_t *from_host, byoc_plugin_t *out_plugin) {
   static const byoc_backend_t *const backends[] = {&expensive, &cached, &at_once};
   host = from_host;
   out_plugin->backends = backends;
   out_plugin->backend_count = 3;
+  out_plugin->destroy = destroy;
   return BYOC_OK;
 }
