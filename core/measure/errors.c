@@ -76,49 +76,32 @@ byoc_status_t byoc_error_measurer_check(const byoc_error_measurer_t *measurer, b
 
 // ---- building ----
 
-typedef struct build_t {
-  const byoc_error_measurer_t *measurer;
+typedef struct switched_t {
   byoc_error_apply_t apply;
   void *context;
-  const char *output;
-} build_t;
-
-typedef struct build_answer_t {
-  int32_t status;
-  char message[500];
-} build_answer_t;
+} switched_t;
 
 static byoc_status_t place(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                            byoc_diag_t *diag, byoc_placement_t *placement) {
   (void)module;
   (void)targets;
-  const build_t *build = self;
-  return build->apply(build->context, placement, diag);
-}
-
-static void build_body(void *self, void *answer) {
-  build_t *build = self;
-  build_answer_t *out = answer;
-  byoc_diag_t diag = {0};
-  const byoc_error_measurer_t *measurer = build->measurer;
-  const byoc_plan_build_t plan = {.module = measurer->module,
-                                  .targets = measurer->targets,
-                                  .placer = {.self = build, .place = place, .strategy = "rival"},
-                                  .thread_count = measurer->thread_count,
-                                  .output = build->output,
-                                  .allocator = measurer->allocator};
-  out->status = setenv("TMPDIR", measurer->folder, 1) == 0 ? measurer->build(&plan, &diag) : BYOC_OUT_OF_MEMORY;
-  if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s", diag.message);
+  const switched_t *switched = self;
+  return switched->apply(switched->context, placement, diag);
 }
 
 static byoc_status_t build(const byoc_error_measurer_t *measurer, byoc_error_apply_t apply, void *context,
                            const char *output, byoc_diag_t *diag) {
-  build_t self = {.measurer = measurer, .apply = apply, .context = context, .output = output};
-  build_answer_t answer;
-  const byoc_child_limits_t limits = {.timeout_ms = BUILD_TIMEOUT_MS, .contains_foreign = true};
-  BYOC_RETURN_IF_ERROR(byoc_child_run(&limits, build_body, &self, &answer, sizeof(answer), diag));
-  answer.message[sizeof(answer.message) - 1] = '\0';
-  return answer.status == BYOC_OK ? BYOC_OK : byoc_diag_error(diag, answer.status, "%s", answer.message);
+  switched_t switched = {apply, context};
+  byoc_plan_job_t job = {.build = measurer->build,
+                         .plan = {.module = measurer->module,
+                                  .targets = measurer->targets,
+                                  .placer = {.self = &switched, .place = place, .strategy = "rival"},
+                                  .thread_count = measurer->thread_count,
+                                  .output = output,
+                                  .allocator = measurer->allocator},
+                         .folder = measurer->folder};
+  BYOC_RETURN_IF_ERROR(byoc_plan_job_start(&job, BUILD_TIMEOUT_MS, diag));
+  return byoc_plan_job_wait(&job, diag);
 }
 
 // ---- running ----

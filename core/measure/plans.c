@@ -40,79 +40,51 @@ typedef struct contest_t {
 
 // ---- building, in a child ----
 
-typedef struct build_t {
+typedef struct rival_t {
   const contest_t *contest;
   size_t plan;
-  const char *output, *folder;
-} build_t;
-
-typedef struct build_answer_t {
-  int32_t status;
-  char message[500];
-} build_answer_t;
+} rival_t;
 
 static byoc_status_t place(void *self, byoc_graph_module_t *module, const byoc_target_list_t *targets,
                            byoc_diag_t *diag, byoc_placement_t *placement) {
   (void)module;
   (void)targets;
-  const build_t *build = self;
-  return build->contest->apply(build->contest->context, build->plan, placement, diag);
-}
-
-static byoc_status_t make(build_t *build, byoc_diag_t *diag) {
-  const byoc_plan_measurer_t *measurer = build->contest->measurer;
-  if (setenv("TMPDIR", build->folder, 1) != 0) return byoc_diag_out_of_memory(diag);
-  const byoc_plan_build_t plan = {.module = measurer->module,
-                                  .targets = measurer->targets,
-                                  .placer = {.self = build, .place = place, .strategy = "rival"},
-                                  .thread_count = measurer->thread_count,
-                                  .output = build->output,
-                                  .allocator = measurer->allocator};
-  return measurer->build(&plan, diag);
-}
-
-static void build_body(void *self, void *answer) {
-  build_answer_t *out = answer;
-  byoc_diag_t diag = {0};
-  out->status = make(self, &diag);
-  if (out->status != BYOC_OK) snprintf(out->message, sizeof(out->message), "%s", diag.message);
+  const rival_t *rival = self;
+  return rival->contest->apply(rival->contest->context, rival->plan, placement, diag);
 }
 
 // One plan on its way into the contest.
 typedef struct entry_t {
-  size_t plan;
-  build_t build;
-  build_answer_t answer;
-  byoc_child_t child;
+  rival_t rival;
+  byoc_plan_job_t job;
   byoc_status_t status;
   byoc_diag_t why;
   const char *artifact; // NULL: the plan is out of the contest
 } entry_t;
 
 static void start_build(contest_t *contest, entry_t *entry) {
-  build_t *self = &entry->build;
-  *self = (build_t){.contest = contest, .plan = entry->plan};
-  self->output = byoc_arena_format(&contest->arena, "%s/plan%zu.so", contest->folder, entry->plan);
-  self->folder = byoc_arena_format(&contest->arena, "%s/build%zu", contest->folder, entry->plan);
-  bool ok = self->output != NULL && self->folder != NULL;
-  entry->status = ok ? byoc_make_directories(self->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
-  int64_t timeout_ms = contest->budget_ns / 1000000 + GRACE_MS;
-  const byoc_child_limits_t limits = {
-      .timeout_ms = timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS, .contains_foreign = true};
+  const byoc_plan_measurer_t *measurer = contest->measurer;
+  byoc_plan_job_t *job = &entry->job;
+  *job = (byoc_plan_job_t){.build = measurer->build,
+                           .plan = {.module = measurer->module,
+                                    .targets = measurer->targets,
+                                    .placer = {.self = &entry->rival, .place = place, .strategy = "rival"},
+                                    .thread_count = measurer->thread_count,
+                                    .allocator = measurer->allocator}};
+  job->plan.output = byoc_arena_format(&contest->arena, "%s/plan%zu.so", contest->folder, entry->rival.plan);
+  job->folder = byoc_arena_format(&contest->arena, "%s/build%zu", contest->folder, entry->rival.plan);
+  const bool ok = job->plan.output != NULL && job->folder != NULL;
+  entry->status = ok ? byoc_make_directories(job->folder, &entry->why) : byoc_diag_out_of_memory(&entry->why);
+  const int64_t timeout_ms = contest->budget_ns / 1000000 + GRACE_MS;
   if (entry->status != BYOC_OK) return;
   entry->status =
-      byoc_child_start(&limits, build_body, self, &entry->answer, sizeof(entry->answer), &entry->why, &entry->child);
+      byoc_plan_job_start(job, timeout_ms < BUILD_TIMEOUT_MS ? (uint32_t)timeout_ms : BUILD_TIMEOUT_MS, &entry->why);
 }
 
 static void finish_build(entry_t *entry) {
   if (entry->status != BYOC_OK) return; // there is no child
-  entry->status = byoc_child_wait(&entry->child, &entry->why);
-  (void)byoc_remove_tree(entry->build.folder, NULL);
-  build_answer_t *answer = &entry->answer;
-  answer->message[sizeof(answer->message) - 1] = '\0';
-  if (entry->status == BYOC_OK && answer->status != BYOC_OK) {
-    entry->status = byoc_diag_error(&entry->why, answer->status, "%s", answer->message);
-  }
+  entry->status = byoc_plan_job_wait(&entry->job, &entry->why);
+  (void)byoc_remove_tree(entry->job.folder, NULL);
 }
 
 // ---- running ----
@@ -131,15 +103,15 @@ static byoc_status_t run(const contest_t *contest, byoc_cost_run_t *self, byoc_d
 
 // Runs each plan that was built once: it may crash.
 static void try_out(const contest_t *contest, entry_t *entry) {
-  byoc_cost_run_t self = {.artifacts = {entry->build.output}, .artifact_count = 1, .once = true};
+  byoc_cost_run_t self = {.artifacts = {entry->job.plan.output}, .artifact_count = 1, .once = true};
   byoc_cost_run_answer_t answer;
   if (entry->status == BYOC_OK) entry->status = run(contest, &self, &entry->why, &answer);
   if (entry->status == BYOC_OK) {
-    entry->artifact = entry->build.output;
+    entry->artifact = entry->job.plan.output;
     return;
   }
   byoc_log(BYOC_LOG_WARNING, "one of the plans cannot be timed as a whole: %s", entry->why.message);
-  if (entry->build.output != NULL) (void)unlink(entry->build.output);
+  if (entry->job.plan.output != NULL) (void)unlink(entry->job.plan.output);
 }
 
 // ---- the contest ----
@@ -189,8 +161,8 @@ static void time_some(const contest_t *contest, const entry_t *entries, size_t c
   byoc_cost_run_t self = {.budget_ns = samples_ns};
   size_t plans[BYOC_COST_RUN_MAX];
   for (size_t i = 0; i < count && self.artifact_count < BYOC_COST_RUN_MAX; ++i) {
-    if (entries[i].artifact == NULL || out_ns[entries[i].plan] > limit_ns) continue;
-    plans[self.artifact_count] = entries[i].plan;
+    if (entries[i].artifact == NULL || out_ns[entries[i].rival.plan] > limit_ns) continue;
+    plans[self.artifact_count] = entries[i].rival.plan;
     self.artifacts[self.artifact_count++] = entries[i].artifact;
   }
   if (self.artifact_count == 0) return;
@@ -232,10 +204,10 @@ static byoc_status_t hold(contest_t *contest, size_t count, byoc_diag_t *diag, d
   byoc_allocator_t allocator = contest->measurer->allocator;
   entry_t *entries = byoc_allocate(allocator, count + 1, sizeof(*entries));
   if (entries == NULL) return byoc_diag_out_of_memory(diag);
-  for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.plan = i};
+  for (size_t i = 0; i < count; ++i) entries[i] = (entry_t){.rival = {contest, i}};
   size_t entered = enter_all(contest, entries, count);
   for (size_t i = 0; i < entered; ++i) {
-    if (entries[i].artifact != NULL) out_mib[entries[i].plan] = size_mib(entries[i].artifact);
+    if (entries[i].artifact != NULL) out_mib[entries[i].rival.plan] = size_mib(entries[i].artifact);
   }
   time_all(contest, entries, entered, count, out_ns, out_error);
   byoc_free(allocator, entries);

@@ -263,6 +263,14 @@ static const byoc_rule_t rules[] = {
   static const byoc_file_content_t source = {                                                                          \
       .header = BYOC_HEADER(byoc_file_content_t, 1), .name = name_, .data = "", .size_bytes = 0}
 #define OF_SOURCE ONE_CODE(.sources = &source, .source_count = 1, .source_stride = sizeof(source))
+#define ARCHIVE_FOR(machines_)                                                                                         \
+  SOURCE("engine.a");                                                                                                  \
+  static const byoc_machine_code_t archives = {.header = BYOC_HEADER(byoc_machine_code_t, 1),                          \
+                                               .machines = machines_,                                                  \
+                                               .files = &source,                                                       \
+                                               .file_count = 1,                                                        \
+                                               .file_stride = sizeof(source)};                                         \
+  CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeof(archives)))
 #ifdef BAD_code_empty
 CODE(ONE_CODE(.flags = {NULL, 0}));
 #define CODES
@@ -288,24 +296,12 @@ CODE(OF_SOURCE, OF_SOURCE);
 #define CODES
 #endif
 #ifdef BAD_code_machines
-SOURCE("engine.a");
-static const byoc_machine_code_t archives = {.header = BYOC_HEADER(byoc_machine_code_t, 1),
-                                             .machines = "aarch64-linux-gnu;riscv64",
-                                             .files = &source,
-                                             .file_count = 1,
-                                             .file_stride = sizeof(source)};
-CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeof(archives)));
+ARCHIVE_FOR("aarch64-linux-gnu;riscv64");
 #define CODES
 #endif
 
 #ifdef BAD_code_folder
-SOURCE("engine.a");
-static const byoc_machine_code_t archives = {.header = BYOC_HEADER(byoc_machine_code_t, 1),
-                                             .machines = "..",
-                                             .files = &source,
-                                             .file_count = 1,
-                                             .file_stride = sizeof(source)};
-CODE(ONE_CODE(.archives = &archives, .archive_count = 1, .archive_stride = sizeof(archives)));
+ARCHIVE_FOR("..");
 #define CODES
 #endif
 
